@@ -1,0 +1,1 @@
+"""pgbaton: a job queue inside PostgreSQL with strict order per key."""

@@ -1,0 +1,148 @@
+"""Puts the install scripts together from the one source tree in sql/ and functions/.
+
+Needs only the standard library, so `python3 python/pgbaton/_assemble.py OUTDIR` works without a venv.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import sys
+from pathlib import Path
+
+ROLES_OF = {
+    "internal": "",
+    "queue": "pgbaton_operator",
+    "producer": "pgbaton_producer",
+    "worker": "pgbaton_worker",
+    "operator": "pgbaton_operator",
+    "monitor": "pgbaton_monitor",
+    "spark": "pgbaton_producer",
+}
+ALL_ROLES = "pgbaton_producer, pgbaton_worker, pgbaton_monitor, pgbaton_operator"
+
+_CONTROL = "sql/pgbaton.control"
+_VERSION = re.compile(r"^default_version = '([^']+)'", re.MULTILINE)
+_CREATE = re.compile(r"^create or replace (?:function|procedure) pgbaton\.(\w+)", re.MULTILINE)
+_CALL = re.compile(r"\bpgbaton\.(\w+)\s*\(")
+_OR_REPLACE = re.compile(r"^create or replace ", re.MULTILINE)
+
+
+class SourceError(Exception):
+    """The source tree breaks one of its own rules."""
+
+
+def source_root() -> Path:
+    """The checkout this file stands in, else the copy a wheel carries."""
+    here = Path(__file__).resolve().parent
+    for root in (here.parents[1], here / "_sql"):
+        if (root / _CONTROL).is_file():
+            return root
+    raise SourceError(f"no {_CONTROL} beside {here}")
+
+
+def version(root: Path) -> str:
+    found = _VERSION.search((root / _CONTROL).read_text())
+    if not found:
+        raise SourceError(f"{root / _CONTROL} has no default_version")
+    return found[1]
+
+
+def function_files(root: Path) -> list[Path]:
+    """All function files, sorted by audience and name; each must define the function it is named for."""
+    files = [f for audience in ROLES_OF for f in sorted((root / "functions" / audience).glob("*.sql"))]
+    for file in files:
+        names = _CREATE.findall(file.read_text())
+        if names != [file.stem]:
+            raise SourceError(
+                f"{file.relative_to(root)} must create exactly pgbaton.{file.stem}, found: {names}"
+            )
+    strangers = set((root / "functions").rglob("*.sql")) - set(files)
+    if strangers:
+        raise SourceError(f"{min(strangers).relative_to(root)} is in no audience folder")
+    return files
+
+
+def callees_first(files: list[Path]) -> list[Path]:
+    """Keeps the order, but moves what a function calls before it: SQL bodies are resolved when created."""
+    by_name = {file.stem: file for file in files}
+    ordered: dict[Path, None] = {}
+    seen: set[Path] = set()
+
+    def visit(file: Path) -> None:
+        if file in seen:
+            return
+        seen.add(file)
+        for name in _CALL.findall(file.read_text()):
+            if name in by_name:
+                visit(by_name[name])
+        ordered[file] = None
+
+    for file in files:
+        visit(file)
+    return list(ordered)
+
+
+def grants(files: list[Path]) -> str:
+    lines = [
+        f"grant usage on schema pgbaton to {ALL_ROLES};",
+        "revoke all on all routines in schema pgbaton from public;",
+    ]
+    for file in files:
+        roles = ALL_ROLES if file.stem == "version" else ROLES_OF[file.parent.name]
+        if roles:
+            lines.append(f"grant execute on routine pgbaton.{file.stem} to {roles};")
+    return "\n".join(lines) + "\n"
+
+
+def body(root: Path) -> str:
+    """What the plain and the extension script share; the schema pgbaton must exist."""
+    functions = function_files(root)
+    wrap = root / "sql" / "wrap"
+    parts = [
+        (wrap / "head.sql").read_text(),
+        (wrap / "roles.sql").read_text(),
+        *(f.read_text() for f in sorted((root / "sql" / "schema").glob("*.sql"))),
+        *(f.read_text() for f in callees_first(functions)),
+        grants(functions),
+        *(f.read_text() for f in sorted((root / "sql" / "replay").glob("*.sql"))),
+    ]
+    # A fresh install adopts nothing that somebody else made beforehand.
+    text = _OR_REPLACE.sub("create ", "\n".join(parts))
+    return text.replace("@version@", version(root))
+
+
+def digest(root: Path) -> str:
+    """Names this build: equal sources give an equal digest."""
+    return hashlib.sha256(body(root).encode()).hexdigest()[:16]
+
+
+def statements(root: Path) -> str:
+    """The plain install without psql's commands and without begin and commit."""
+    stamp = f"comment on schema pgbaton is 'pgbaton {version(root)} build {digest(root)}';\n"
+    return "create schema pgbaton;\n" + body(root) + "\n" + stamp
+
+
+def plain_script(root: Path) -> str:
+    return "\\set ON_ERROR_STOP on\nbegin;\n" + statements(root) + "commit;\n"
+
+
+def extension_script(root: Path) -> str:
+    guard = '\\echo Use "create extension pgbaton" to load this file. \\quit\n'
+    return guard + body(root) + "\n" + (root / "sql" / "wrap" / "extension_end.sql").read_text()
+
+
+def write(root: Path, outdir: Path) -> None:
+    outdir.mkdir(parents=True, exist_ok=True)
+    (outdir / "install.sql").write_text(plain_script(root))
+    (outdir / "pgbaton.control").write_text((root / _CONTROL).read_text())
+    (outdir / f"pgbaton--{version(root)}.sql").write_text(extension_script(root))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("usage: _assemble.py OUTDIR")
+    try:
+        write(source_root(), Path(sys.argv[1]))
+    except SourceError as error:
+        sys.exit(str(error))
