@@ -22,19 +22,11 @@ help: ## list the targets
 build: ## make install.sql and the extension files in build/
 	@$(PYTHON) python/pgbaton/_assemble.py build
 
-build/pgbaton--$(EXTVERSION).sql: build ;
-
-# PGXS brings its own rules and variables (VERSION among them), so it is read for this target only.
-ifneq ($(filter install uninstall,$(MAKECMDGOALS)),)
-ifeq ($(shell command -v $(PG_CONFIG)),)
-$(error make install needs pg_config: install postgresql-client or set PG_CONFIG)
-endif
-EXTENSION = sql/pgbaton
-DATA_built = build/pgbaton--$(EXTVERSION).sql
-include $(shell $(PG_CONFIG) --pgxs)
-else
-install: ## install the extension files into the server of PG_CONFIG (PGXS)
-endif
+install: build ## install the extension files into the server of PG_CONFIG (PGXS)
+	@command -v $(PG_CONFIG) >/dev/null || { echo "make install needs pg_config: install" \
+		"postgresql-client or set PG_CONFIG" >&2; exit 1; }
+	@$(MAKE) --no-print-directory -f sql/pgxs.mk install \
+		PG_CONFIG=$(PG_CONFIG) EXTVERSION=$(EXTVERSION)
 
 lint: $(VENV)/.dev ## check style and types; changes nothing
 	@! grep -rniE 'create( or replace)? (function|procedure)' migrations --include='*.sql' \

@@ -1,6 +1,6 @@
 """Puts the install scripts together from the one source tree in sql/ and functions/.
 
-Needs only the standard library, so `python3 python/pgbaton/_assemble.py OUTDIR` works without a venv.
+Needs only the standard library: `python3 python/pgbaton/_assemble.py OUTDIR` works without a venv.
 """
 
 from __future__ import annotations
@@ -49,8 +49,9 @@ def version(root: Path) -> str:
 
 
 def function_files(root: Path) -> list[Path]:
-    """All function files, sorted by audience and name; each must define the function it is named for."""
-    files = [f for audience in ROLES_OF for f in sorted((root / "functions" / audience).glob("*.sql"))]
+    """All function files by audience and name; each must define the function it is named for."""
+    folders = [root / "functions" / audience for audience in ROLES_OF]
+    files = [file for folder in folders for file in sorted(folder.glob("*.sql"))]
     for file in files:
         names = _CREATE.findall(file.read_text())
         if names != [file.stem]:
@@ -64,7 +65,7 @@ def function_files(root: Path) -> list[Path]:
 
 
 def callees_first(files: list[Path]) -> list[Path]:
-    """Keeps the order, but moves what a function calls before it: SQL bodies are resolved when created."""
+    """The same files, callees before callers: PostgreSQL resolves a SQL body when it creates it."""
     by_name = {file.stem: file for file in files}
     ordered: dict[Path, None] = {}
     seen: set[Path] = set()

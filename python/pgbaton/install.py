@@ -28,7 +28,7 @@ class InstallError(RuntimeError):
 
 @dataclass(frozen=True)
 class Installed:
-    """What stands in a database: `build` is empty for an extension or a schema of somebody else's."""
+    """What a database has; an extension has no build, a schema of somebody else's no version."""
 
     version: str
     build: str

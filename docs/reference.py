@@ -1,0 +1,53 @@
+"""Writes docs/reference.md: every public function with its signature and comment, by audience."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import psycopg
+
+from pgbaton import _assemble
+from pgbaton.cli import start_database
+
+TITLES = {
+    "queue": "Queues",
+    "producer": "Producing",
+    "worker": "Working",
+    "operator": "Operating",
+    "monitor": "Watching",
+    "spark": "Spark",
+}
+FUNCTIONS = """
+    select p.proname,
+        pg_get_function_arguments(p.oid),
+        pg_get_function_result(p.oid),
+        obj_description(p.oid, 'pg_proc')
+    from pg_catalog.pg_proc as p
+    where p.pronamespace = 'pgbaton'::regnamespace
+"""
+
+
+def main() -> None:
+    with psycopg.connect(start_database()) as conn:
+        rows = {row[0]: row[1:] for row in conn.execute(FUNCTIONS)}
+    root = _assemble.source_root()
+    lines = ["# Reference", "", f"The functions of pgbaton {_assemble.version(root)}.", ""]
+    audience = ""
+    for file in _assemble.function_files(root):
+        if file.parent.name == "internal":
+            continue
+        if file.parent.name != audience:
+            audience = file.parent.name
+            lines += [f"## {TITLES[audience]}", "", f"Role: {_assemble.ROLES_OF[audience]}", ""]
+        lines += describe(file.stem, *rows[file.stem])
+    (Path(__file__).parent / "reference.md").write_text("\n".join(lines).rstrip() + "\n")
+
+
+def describe(name: str, arguments: str, result: str | None, comment: str | None) -> list[str]:
+    returns = f" returns {result}" if result else ""
+    signature = f"pgbaton.{name}({arguments}){returns}"
+    return [f"### {name}", "", "```sql", signature, "```", "", comment or "", ""]
+
+
+if __name__ == "__main__":
+    main()
