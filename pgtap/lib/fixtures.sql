@@ -2,10 +2,10 @@
 
 -- The clock. The first call replaces the body of pgbaton._now() for the rest of the transaction and keeps all
 -- else of it (language, volatility, settings, owner, grants), so that whoever calls or inlines it is planned anew.
--- Later calls only change a setting, so a test may move the clock under any role.
+-- Later calls only change a setting. Security definer: a test may move the clock under any role.
 create or replace function tap.set_now(instant timestamptz)
 returns void
-language plpgsql volatile
+language plpgsql volatile security definer
 as $$
 declare
     v_now constant regprocedure := 'pgbaton._now()';
@@ -25,5 +25,5 @@ $$;
 -- Moves the clock; stops it first if it still runs.
 create or replace function tap.advance(step interval)
 returns void
-language sql volatile
+language sql volatile security definer
 as $$ select tap.set_now(pgbaton._now() + step) $$;
