@@ -34,6 +34,8 @@ WHEELS = (
 )
 TOOLS = ("initdb", "pg_ctl", "postgres")
 START_SECONDS = 60
+# Short, because the name of a unix socket may have 107 bytes at most.
+SOCKETS = "/tmp/pgbaton-"  # noqa: S108 - mkdtemp adds the rest
 
 
 class ServerError(RuntimeError):
@@ -263,10 +265,9 @@ class Server:
             raise ServerError(f"{who} cannot reach {self.home}: set PGBATON_DATA to another place")
 
     def _launch(self) -> None:
-        _remove_foreign_pid_file(self.data)
+        _clear_up_after_crash(self.data)
         for attempt in range(3):
-            # A path below /tmp: the name of a unix socket may have 107 bytes at most.
-            sockets = Path(tempfile.mkdtemp(prefix="pgbaton-", dir="/tmp"))
+            sockets = Path(tempfile.mkdtemp(prefix=SOCKETS))
             self._give_away(sockets)
             logged = self._log.stat().st_size if self._log.exists() else 0
             if self._pg_ctl_start(sockets).returncode == 0:
@@ -348,7 +349,7 @@ def temporary_server(
     bindir: Bindir | None = None, settings: Mapping[str, str] | None = None
 ) -> Iterator[Server]:
     """A throw-away server for tests: without fsync, and gone with its data afterwards."""
-    home = Path(tempfile.mkdtemp(prefix="pgbaton-server-", dir="/tmp"))
+    home = Path(tempfile.mkdtemp(prefix="/tmp/pgbaton-server-"))
     try:
         with Server(bindir, home, durable=False, settings=settings) as server:
             yield server
@@ -396,10 +397,15 @@ def _is_alive(pid: int) -> bool:
     return True
 
 
-def _remove_foreign_pid_file(data: Path) -> None:
+def _clear_up_after_crash(data: Path) -> None:
     """PostgreSQL copes with the number of a dead process, but not with that of another program."""
     file = data / "postmaster.pid"
-    if file.exists() and _is_alive(int(file.read_text().split()[0])):
+    if not file.exists():
+        return
+    lines = file.read_text().splitlines()
+    if len(lines) > 4 and lines[4].startswith(SOCKETS):
+        shutil.rmtree(lines[4], ignore_errors=True)
+    if lines and _is_alive(int(lines[0])):
         file.unlink()
 
 

@@ -1,0 +1,99 @@
+"""A server for the session and a fresh database with pgbaton in it for every test.
+
+PGBATON_TEST_DB says which server: `dsn` is the one of PGBATON_DSN, `docker` a testcontainer,
+`embedded` a throw-away server of our own; `auto`, the default, takes `dsn` if PGBATON_DSN is set,
+else `embedded`.
+A server that was asked for and is not there is an error, not a skip.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, LiteralString
+
+import psycopg
+import pytest
+from psycopg import sql
+from psycopg.conninfo import make_conninfo
+
+from pgbaton.embedded import temporary_server
+from pgbaton.install import install
+
+
+@pytest.fixture(scope="session")
+def server_dsn() -> Iterator[str]:
+    """A superuser's DSN: the database in it is only used to make others."""
+    kind = os.environ.get("PGBATON_TEST_DB", "auto")
+    if kind == "auto":
+        kind = "dsn" if os.environ.get("PGBATON_DSN") else "embedded"
+    if kind == "dsn":
+        yield os.environ["PGBATON_DSN"]
+    elif kind == "docker":
+        with docker_dsn() as dsn:
+            yield dsn
+    elif kind == "embedded":
+        with temporary_server() as server:
+            yield server.dsn(tcp=True)
+    else:
+        raise ValueError(f"PGBATON_TEST_DB is {kind}: use auto, dsn, docker or embedded")
+
+
+@contextmanager
+def docker_dsn() -> Iterator[str]:
+    from testcontainers.community.postgres import PostgresContainer
+
+    with PostgresContainer("postgres:18", driver=None) as container:
+        yield container.get_connection_url()
+
+
+def run_as_admin(server: str, statement: LiteralString, *names: str) -> None:
+    with psycopg.connect(server, autocommit=True) as conn:
+        conn.execute(sql.SQL(statement).format(*map(sql.Identifier, names)))
+
+
+@pytest.fixture(scope="session")
+def template(server_dsn: str) -> Iterator[str]:
+    """The name of a database with pgbaton installed, to be copied."""
+    name = f"pgbaton_template_{uuid.uuid4().hex[:8]}"
+    run_as_admin(server_dsn, "create database {}", name)
+    install(make_conninfo(server_dsn, dbname=name))
+    yield name
+    run_as_admin(server_dsn, "drop database {}", name)
+
+
+@pytest.fixture
+def make_database(server_dsn: str) -> Iterator[Callable[[str], str]]:
+    """Makes a database from a template and returns its DSN; all are dropped after the test."""
+    made: list[str] = []
+
+    def make(template: str = "template1") -> str:
+        name = f"pgbaton_test_{uuid.uuid4().hex[:12]}"
+        run_as_admin(server_dsn, "create database {} template {}", name, template)
+        made.append(name)
+        return make_conninfo(server_dsn, dbname=name)
+
+    yield make
+    for name in made:
+        run_as_admin(server_dsn, "drop database {} with (force)", name)
+
+
+@pytest.fixture
+def empty_dsn(make_database: Callable[..., str]) -> str:
+    """A database without pgbaton."""
+    return make_database()
+
+
+@pytest.fixture
+def dsn(make_database: Callable[..., str], template: str) -> str:
+    """A database with pgbaton."""
+    return make_database(template)
+
+
+@pytest.fixture
+def conn(dsn: str) -> Iterator[psycopg.Connection[Any]]:
+    """A connection to the database of `dsn`, in autocommit mode."""
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        yield connection
