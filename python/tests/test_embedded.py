@@ -75,10 +75,8 @@ def test_rows_survive_a_restart(server: Server) -> None:
 
 
 def test_settings_reach_the_server(home: Path) -> None:
-    with Server(home=home, durable=False, settings={"application_name": "it's here"}) as server:
-        assert ask(
-            server.dsn(), "select reset_val from pg_settings where name = 'application_name'"
-        )
+    with Server(home=home, durable=False, settings={"cluster_name": "it's here"}) as server:
+        assert ask(server.dsn(), "show cluster_name") == "it's here"
 
 
 def test_starting_a_running_server_changes_nothing(server: Server) -> None:
