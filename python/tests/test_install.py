@@ -19,7 +19,7 @@ from typer.testing import CliRunner, Result
 from pgbaton import _assemble
 from pgbaton import install as installer
 from pgbaton.cli import app
-from pgbaton.embedded import Server
+from pgbaton.embedded import Server, temporary_server
 
 ROOT = _assemble.source_root()
 OTHER_BUILD = "comment on schema pgbaton is 'pgbaton {} build 0123456789abcdef'"
@@ -57,6 +57,16 @@ def test_two_installers_at_once_do_not_collide(empty_dsn: str) -> None:
     with ThreadPoolExecutor(2) as pool:
         outcomes = list(pool.map(installer.install, [empty_dsn, empty_dsn]))
     assert sorted(outcomes) == ["installed", "unchanged"]
+
+
+def test_two_databases_of_a_new_server_may_make_the_roles_at_once() -> None:
+    with temporary_server() as server:
+        with psycopg.connect(server.dsn(), autocommit=True) as conn:
+            conn.execute("create database one")
+            conn.execute("create database two")
+        with ThreadPoolExecutor(2) as pool:
+            dsns = [server.dsn(dbname="one"), server.dsn(dbname="two")]
+            assert list(pool.map(installer.install, dsns)) == ["installed", "installed"]
 
 
 def test_an_own_connection_is_used_and_left_as_it_was(empty_dsn: str) -> None:
