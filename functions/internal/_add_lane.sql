@@ -1,0 +1,44 @@
+create or replace function pgbaton._add_lane(
+    queue pgbaton.queue, priority integer, job_type text, tags text[]
+)
+returns integer
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_lane_id integer;
+begin
+    if priority is null or job_type is null then
+        raise exception using
+            errcode = 'null_value_not_allowed',
+            message = 'priority or job_type is null',
+            hint = 'Leave them out for the defaults, 100 and ''''.';
+    end if;
+    if octet_length(job_type) > 255 or octet_length(array_to_string(tags, ' ')) > 1024 then
+        raise exception using
+            errcode = 'invalid_parameter_value',
+            message = 'job_type is above 255 bytes or the tags together are above 1024',
+            hint = 'They are short routing labels; put data in the payload.';
+    end if;
+    if (select count(*) from pgbaton.lane as l where l.queue_id = queue.id) >= queue.max_lanes then
+        raise exception using
+            errcode = 'PB010',
+            message = format('queue "%s" has its maximum of %s lanes', queue.name, queue.max_lanes),
+            hint = 'Priority, job_type and tags are routing labels: put what differs for each job in the payload, or raise max_lanes.';
+    end if;
+
+    insert into pgbaton.lane (queue_id, priority, job_type, tags)
+    values (queue.id, priority, job_type, tags)
+    on conflict on constraint lane_key do nothing
+    returning id into v_lane_id;
+    if not found then
+        select l.id into strict v_lane_id
+        from pgbaton.lane as l
+        where l.queue_id = queue.id and l.priority = _add_lane.priority
+            and l.job_type = _add_lane.job_type and l.tags = _add_lane.tags;
+    end if;
+    return v_lane_id;
+end;
+$$;
+comment on function pgbaton._add_lane(pgbaton.queue, integer, text, text[]) is
+'Makes a lane, or finds the one another producer made meanwhile. Raises 22004, 22023 or PB010.';

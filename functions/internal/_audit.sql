@@ -1,0 +1,12 @@
+create or replace function pgbaton._audit(
+    action text, queue text, job_id bigint, singleton_key text, reason text
+)
+returns void
+language sql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+    insert into pgbaton.audit (at, actor, action, queue, job_id, singleton_key, reason)
+    values (pgbaton._now(), pgbaton._actor(), action, queue, job_id, singleton_key, reason)
+$$;
+comment on function pgbaton._audit(text, text, bigint, text, text) is
+'Notes an operator action.';

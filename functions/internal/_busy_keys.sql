@@ -1,0 +1,26 @@
+create or replace function pgbaton._busy_keys(queue_id integer, singleton_keys text[])
+returns text[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    return array(
+        select k.singleton_key
+        from (select distinct u.singleton_key from unnest(singleton_keys) as u (singleton_key)) as k
+        -- Backwards: under an old snapshot the dead entries of finished jobs stand in front.
+        where exists (
+            select from pgbaton.span as s
+            where s.queue_id = _busy_keys.queue_id and s.singleton_key = k.singleton_key
+                and s.state = 'waiting'
+            order by s.queue_id desc, s.singleton_key desc, s.key_position desc
+            limit 1 offset 0
+        ) or exists (
+            select from pgbaton.span as s
+            where s.queue_id = _busy_keys.queue_id and s.held_key = k.singleton_key
+            offset 0
+        )
+    );
+end;
+$$;
+comment on function pgbaton._busy_keys(integer, text[]) is
+'Which of these keys have a live job. Right only under the producers'' lock, in a statement after the one that took it.';

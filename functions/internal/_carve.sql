@@ -1,0 +1,37 @@
+create or replace function pgbaton._carve(
+    job_ids bigint[], states pgbaton.job_state[], is_fenced boolean default false, lease_token bigint default null
+)
+returns pgbaton.span[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_left bigint[] := job_ids;
+    v_taken pgbaton.span[];
+    v_all pgbaton.span[] := '{}';
+begin
+    -- Spans split and merge while we wait for their locks: look again, in a new statement, for ids not found yet.
+    loop
+        v_taken := pgbaton._take(v_left, states, is_fenced, lease_token);
+        v_all := v_all || v_taken;
+        exit when (select sum(t.hi - t.lo + 1) from unnest(v_taken) as t) = cardinality(v_left);
+        v_left := array(
+            select distinct i.id from unnest(v_left) as i (id)
+            where not exists (select from unnest(v_taken) as t where i.id between t.lo and t.hi)
+                and exists (
+                    select from pgbaton.span as s
+                    where s.lo > i.id - 64 and s.lo <= i.id and s.hi >= i.id and s.state = any (states)
+                        and (not is_fenced or s.lease_token = _carve.lease_token
+                            or (_carve.lease_token is null and s.held_key is null))
+                    offset 0
+                )
+        );
+        exit when cardinality(v_left) = 0;
+    end loop;
+    return v_all;
+end;
+$$;
+comment on function pgbaton._carve(bigint[], pgbaton.job_state[], boolean, bigint) is
+'Takes the jobs out of the live spans and returns them as spans of their own, which the caller puts back or into history.
+Only jobs in one of the states are taken; a fenced call takes only those of its token, or without a token those that hold no key.
+What is not returned was not touched.';

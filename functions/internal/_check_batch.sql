@@ -1,0 +1,40 @@
+create or replace function pgbaton._check_batch(
+    queue pgbaton.queue, payloads jsonb[], singleton_keys text[]
+)
+returns void
+language plpgsql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_bad record;
+begin
+    if payloads is null then
+        raise exception using
+            errcode = 'null_value_not_allowed',
+            message = 'payloads is null',
+            hint = 'Pass an array of JSON values, ''{}'' for none.';
+    end if;
+    perform pgbaton._check_same_length(
+        'payloads', cardinality(payloads), 'singleton_keys', cardinality(singleton_keys)
+    );
+    if pg_column_size(payloads) > 16777216 or array_position(payloads, null) is not null then
+        select u.payload into v_bad from unnest(payloads) as u (payload)
+        where u.payload is null or pg_column_size(u.payload) > 16777216
+        limit 1;
+        if found then
+            perform pgbaton._check_payload(v_bad.payload);
+        end if;
+    end if;
+    if queue.policy = 'fifo' or singleton_keys is not null then
+        select k.key into v_bad
+        from unnest(coalesce(singleton_keys, array_fill(null::text, array[cardinality(payloads)]))) as k (key)
+        where (k.key is null and queue.policy = 'fifo') or k.key = '' or octet_length(k.key) > 1024
+        limit 1;
+        if found then
+            perform pgbaton._check_key(queue, v_bad.key);
+        end if;
+    end if;
+end;
+$$;
+comment on function pgbaton._check_batch(pgbaton.queue, jsonb[], text[]) is
+'Raises what _check_payload and _check_key raise for any of them, 2202E for arrays of different lengths.';

@@ -1,0 +1,16 @@
+create or replace function pgbaton._check_ids(job_ids bigint[])
+returns void
+language plpgsql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if job_ids is null or array_position(job_ids, null) is not null then
+        raise exception using
+            errcode = 'null_value_not_allowed',
+            message = 'job_ids is null or holds a null',
+            hint = 'Pass an array of job ids, ''{}'' for none.';
+    end if;
+end;
+$$;
+comment on function pgbaton._check_ids(bigint[]) is
+'Raises 22004 unless it is an array of ids.';

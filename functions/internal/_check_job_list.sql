@@ -1,0 +1,34 @@
+create or replace function pgbaton._check_job_list(jobs jsonb)
+returns void
+language plpgsql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_unknown text;
+begin
+    if jobs is null or jsonb_typeof(jobs) <> 'array' or exists (
+        select from jsonb_array_elements(jobs) as e (job) where jsonb_typeof(e.job) <> 'object'
+    ) then
+        raise exception using
+            errcode = case when jobs is null then 'null_value_not_allowed' else 'invalid_parameter_value' end,
+            message = 'jobs is not an array of objects',
+            hint = 'Pass for example [{"payload": {"order": 1}, "singleton_key": "a"}].';
+    end if;
+    select k.key into v_unknown
+    from jsonb_array_elements(jobs) as e (job)
+    cross join lateral jsonb_object_keys(e.job) as k (key)
+    where k.key <> all (array[
+        'payload', 'priority', 'singleton_key', 'job_type', 'tags', 'run_at', 'delay', 'max_attempts', 'retry_delay',
+        'retry_backoff', 'backoff_schedule', 'keys_if_undelivered', 'dedup_id', 'on_duplicate'
+    ])
+    limit 1;
+    if found then
+        raise exception using
+            errcode = 'invalid_parameter_value',
+            message = format('a job has the unknown key "%s"', v_unknown),
+            hint = 'The keys are the parameters of pgbaton.enqueue_job() but queue.';
+    end if;
+end;
+$$;
+comment on function pgbaton._check_job_list(jsonb) is
+'Raises 22004 or 22023 unless it is an array of objects with the keys of enqueue_job.';

@@ -1,0 +1,22 @@
+create or replace function pgbaton._check_key(queue pgbaton.queue, singleton_key text)
+returns void
+language plpgsql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if queue.policy = 'fifo' and coalesce(singleton_key, '') = '' then
+        raise exception using
+            errcode = 'PB005',
+            message = format('FIFO queues require a singleton_key (queue "%s")', queue.name),
+            hint = 'Pass the entity whose jobs must stay in order, for example an order number.';
+    end if;
+    if singleton_key = '' or octet_length(singleton_key) > 1024 then
+        raise exception using
+            errcode = 'invalid_parameter_value',
+            message = 'singleton_key is empty or longer than 1024 bytes',
+            hint = 'Pass null for an unordered job, or a shorter key such as a digest.';
+    end if;
+end;
+$$;
+comment on function pgbaton._check_key(pgbaton.queue, text) is
+'Raises PB005 for a FIFO job without a key, 22023 for an empty key or one above 1024 bytes.';

@@ -1,0 +1,17 @@
+create or replace function pgbaton._check_messages(error_messages text[])
+returns void
+language plpgsql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if error_messages is null or array_position(error_messages, null) is not null
+        or array_position(error_messages, '') is not null
+    then
+        raise exception using
+            errcode = 'invalid_parameter_value',
+            message = 'an error message is null or empty',
+            hint = 'Say what went wrong: the operator reads it at night.';
+    end if;
+end;
+$$;
+comment on function pgbaton._check_messages(text[]) is 'Raises 22023 for a null or empty message.';

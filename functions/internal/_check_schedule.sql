@@ -1,0 +1,24 @@
+create or replace function pgbaton._check_schedule(backoff_schedule interval[])
+returns void
+language plpgsql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_wait interval;
+begin
+    if backoff_schedule is null then
+        return;
+    end if;
+    if cardinality(backoff_schedule) = 0 or array_position(backoff_schedule, null) is not null then
+        raise exception using
+            errcode = 'invalid_parameter_value',
+            message = 'backoff_schedule is empty or holds a null',
+            hint = 'Pass the wait before each retry, or null for none.';
+    end if;
+    foreach v_wait in array backoff_schedule loop
+        perform pgbaton._check_duration('backoff_schedule entry', v_wait);
+    end loop;
+end;
+$$;
+comment on function pgbaton._check_schedule(interval[]) is
+'Raises 22023 unless the schedule is null or a list of intervals in range.';

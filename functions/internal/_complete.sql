@@ -1,0 +1,28 @@
+create or replace function pgbaton._complete(job_ids bigint[], lease_token bigint, results jsonb[])
+returns pgbaton.span[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_spans pgbaton.span[];
+begin
+    v_spans := pgbaton._carve(
+        job_ids, array['active', 'cancelling', 'unknown_retry']::pgbaton.job_state[], true, lease_token
+    );
+    perform pgbaton._finish(v_spans, 'completed');
+    if results is not null then
+        insert into pgbaton.job_report as r (job_id, day, result)
+        select distinct on (i.id) i.id, s.day, i.result
+        from unnest(job_ids, results) with ordinality as i (id, result, ordinal)
+        inner join (
+            select g.id, u.day from unnest(v_spans) as u cross join lateral generate_series(u.lo, u.hi) as g (id)
+        ) as s on s.id = i.id
+        where i.result is not null
+        order by i.id, i.ordinal
+        on conflict on constraint job_report_pkey do update set result = excluded.result;
+    end if;
+    return v_spans;
+end;
+$$;
+comment on function pgbaton._complete(bigint[], bigint, jsonb[]) is
+'Ends jobs as completed, with results in the order of job_ids, and returns the spans it ended.';

@@ -1,0 +1,29 @@
+create or replace function pgbaton._ended_leases(
+    leases_from timestamptz, at timestamptz, max_spans integer, queue_id integer default null
+)
+returns pgbaton.span[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_spans pgbaton.span[];
+begin
+    with ended as materialized (
+        select s.lo from pgbaton.span as s
+        where s.state in ('active', 'cancelling')
+            and s.lease_until >= leases_from and s.lease_until < at
+            and (_ended_leases.queue_id is null or s.queue_id = _ended_leases.queue_id)
+        order by s.lease_until
+        limit max_spans
+        for update skip locked
+    ), removed as (
+        delete from pgbaton.span as s
+        where s.lo = any (array(select e.lo from ended as e))
+        returning s.*
+    )
+    select array_agg(r::pgbaton.span) into v_spans from removed as r;
+    return v_spans;
+end;
+$$;
+comment on function pgbaton._ended_leases(timestamptz, timestamptz, integer, integer) is
+'Takes out spans whose lease has ended, of a queue (null: any), at most max_spans (null: all); the caller hands them to _recover.';

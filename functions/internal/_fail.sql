@@ -1,0 +1,76 @@
+create or replace function pgbaton._fail(
+    spans pgbaton.span[], job_ids bigint[], messages text[], retryable boolean, retry_in interval
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_now constant timestamptz := pgbaton._now();
+    v_opened pgbaton.span[];
+begin
+    with failing as materialized (
+        select
+            j.*, m.message,
+            case
+                when retryable and not j.is_spent
+                    then v_now + coalesce(retry_in, pgbaton._retry_delay((j.span).attempt, j.options, j.queue))
+            end as again_at
+        from pgbaton._jobs_of(spans) as j
+        inner join (
+            select distinct on (i.id) i.id, i.message
+            from unnest(job_ids, messages) with ordinality as i (id, message, ordinal)
+            order by i.id, i.ordinal
+        ) as m on m.id = j.job_id
+    ), put_back as (
+        insert into pgbaton.span (
+            lo, hi, position, key_position, claimed_at, started_at, run_at, changed_at, day, queue_id, lane_id,
+            state, attempt, extra_attempts, ready, singleton_key, held_key, worker_id
+        )
+        select
+            f.job_id, f.job_id,
+            case when f.again_at <= v_now then nextval('pgbaton.position_seq')
+                else (f.span).position + f.job_id - (f.span).lo end,
+            (f.span).key_position, (f.span).claimed_at, (f.span).started_at, f.again_at, v_now, (f.span).day,
+            (f.span).queue_id, (f.span).lane_id,
+            case when f.again_at is null then 'failed'::pgbaton.job_state else 'retry' end,
+            (f.span).attempt, (f.span).extra_attempts, coalesce(f.again_at <= v_now, false),
+            (f.span).singleton_key,
+            case when f.again_at is not null or (f.queue).on_exhausted = 'block' then (f.span).held_key end,
+            (f.span).worker_id
+        from failing as f
+    ), noted as (
+        insert into pgbaton.job_error (job_id, failed_at, day, attempt, worker_id, message)
+        select f.job_id, v_now, (f.span).day, (f.span).attempt, (f.span).worker_id, f.message from failing as f
+    ), reported as (
+        insert into pgbaton.job_report as r (job_id, last_retry_at, day, retry_count, last_error)
+        select
+            f.job_id, case when f.again_at is not null then v_now end, (f.span).day,
+            (f.again_at is not null)::integer, f.message
+        from failing as f
+        on conflict on constraint job_report_pkey do update
+        set last_retry_at = coalesce(excluded.last_retry_at, r.last_retry_at),
+            retry_count = r.retry_count + excluded.retry_count,
+            last_error = excluded.last_error
+    ), undelivered as (
+        insert into pgbaton.kv (key, value, updated_at)
+        select distinct on (k.key) k.key, f.payload, v_now
+        from failing as f
+        cross join lateral jsonb_array_elements((f.options).keys_if_undelivered) as p (path)
+        cross join lateral (select array(select jsonb_array_elements_text(p.path)) as key) as k
+        where f.again_at is null
+        order by k.key, f.job_id desc
+        on conflict on constraint kv_pkey do update
+        set value = excluded.value, updated_at = excluded.updated_at
+    )
+    select array_agg(f.span)
+    into v_opened
+    from failing as f
+    where f.again_at is null and (f.queue).on_exhausted = 'continue';
+
+    perform pgbaton._pass_batons_of(v_opened);
+end;
+$$;
+comment on function pgbaton._fail(pgbaton.span[], bigint[], text[], boolean, interval) is
+'Ends an attempt of each job, spans that were carved out, with its message: it runs again after retry_in, else after the delay
+of its options or queue, or is failed when it may not be retried or no attempt is left.';

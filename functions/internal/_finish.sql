@@ -1,0 +1,21 @@
+create or replace function pgbaton._finish(
+    spans pgbaton.span[], state pgbaton.job_state, resolution text default null
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    insert into pgbaton.job_history (
+        lo, hi, claimed_at, started_at, finished_at, run_at, day, queue_id, lane_id, state, attempt, extra_attempts,
+        worker_id, resolution
+    )
+    select
+        s.lo, s.hi, s.claimed_at, s.started_at, pgbaton._now(), s.run_at, s.day, s.queue_id, s.lane_id,
+        _finish.state, s.attempt, s.extra_attempts, s.worker_id, _finish.resolution
+    from unnest(spans) as s;
+    perform pgbaton._pass_batons_of(spans);
+end;
+$$;
+comment on function pgbaton._finish(pgbaton.span[], pgbaton.job_state, text) is
+'Writes spans that were carved out into history and passes the batons they held.';

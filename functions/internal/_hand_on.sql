@@ -1,0 +1,34 @@
+create or replace function pgbaton._hand_on(queue_ids integer[], singleton_keys text[])
+returns setof pgbaton.baton_release
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_promoted pgbaton.span[];
+begin
+    if queue_ids is null then
+        return;
+    end if;
+    v_promoted := pgbaton._promote(
+        queue_ids, singleton_keys, array_fill(0::bigint, array[cardinality(queue_ids)]), true
+    );
+    -- Still without a holder, though a job waits: its first job was locked.
+    return query
+    select 0::bigint, f.queue_id, f.singleton_key
+    from unnest(queue_ids, singleton_keys) as f (queue_id, singleton_key)
+    where (f.queue_id, f.singleton_key) not in (
+        select p.queue_id, p.held_key from unnest(v_promoted) as p
+    ) and not exists (
+        select from pgbaton.span as s
+        where s.queue_id = f.queue_id and s.held_key = f.singleton_key
+        offset 0
+    ) and exists (
+        select from pgbaton.span as s
+        where s.queue_id = f.queue_id and s.singleton_key = f.singleton_key and s.state = 'waiting'
+        offset 0
+    );
+end;
+$$;
+comment on function pgbaton._hand_on(integer[], text[]) is
+'Gives keys that nobody holds to their first waiting job, and returns those whose first job was locked.
+The caller holds the producers'' lock of each, shared.';

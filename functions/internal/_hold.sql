@@ -1,0 +1,23 @@
+create or replace function pgbaton._hold(job_id bigint, lease_token bigint)
+returns pgbaton.span
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_span pgbaton.span;
+begin
+    -- A span that splits while we wait for its lock leaves the job in another row: look again while there is one.
+    loop
+        select s.* into v_span
+        from pgbaton.span as s
+        where s.lo > _hold.job_id - 64 and s.lo <= _hold.job_id and s.hi >= _hold.job_id
+            and s.lease_token = _hold.lease_token
+        order by s.lo
+        for share;
+        exit when found or (pgbaton._live_span(job_id)).lease_token is distinct from _hold.lease_token;
+    end loop;
+    return v_span;
+end;
+$$;
+comment on function pgbaton._hold(bigint, bigint) is
+'The span of a job under this lease, kept as it is until the transaction ends; nulls when the lease does not hold the job.';

@@ -1,0 +1,37 @@
+create or replace function pgbaton._job_info(job_id bigint)
+returns pgbaton.job_info
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+as $$
+declare
+    v_info pgbaton.job_info;
+begin
+    select
+        j.id, q.name, l.job_type, l.tags, l.priority, j.singleton_key, coalesce(h.attempt, s.attempt),
+        coalesce((j.options).max_attempts, q.max_attempts) + coalesce(h.extra_attempts, s.extra_attempts),
+        j.payload, j.created_at, coalesce(h.run_at, s.run_at), coalesce(h.claimed_at, s.claimed_at), s.lease_until,
+        s.lease_token, coalesce(h.state, s.state), r.result, r.last_error, r.progress, r.current_stage, r.events_count,
+        coalesce(r.retry_count, 0), r.last_retry_at, coalesce(h.worker_id, s.worker_id),
+        coalesce(h.started_at, s.started_at), h.finished_at, s.held_key is not null,
+        (
+            select d.dedup_id from pgbaton.dedup as d
+            where d.job_id = j.id and d.queue_id = q.id
+            limit 1
+        ), h.resolution
+    into v_info
+    from pgbaton.job as j
+    inner join pgbaton.lane as l on l.id = j.lane_id
+    inner join pgbaton.queue as q on q.id = l.queue_id
+    left join pgbaton.span as s on s.lo > j.id - 64 and s.lo <= j.id and s.hi >= j.id
+    left join pgbaton.job_history as h on h.day = j.day and h.lo > j.id - 64 and h.lo <= j.id and h.hi >= j.id
+    left join pgbaton.job_report as r on r.job_id = j.id and r.day = j.day
+    where j.id = _job_info.job_id;
+    if not found then
+        perform pgbaton._refuse(job_id, 'get_job');
+    end if;
+    return v_info;
+end;
+$$;
+comment on function pgbaton._job_info(bigint) is
+'All that is known of a job. Raises PB002 or 22004.';

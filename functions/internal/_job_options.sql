@@ -1,0 +1,33 @@
+create or replace function pgbaton._job_options(
+    max_attempts integer,
+    retry_delay interval,
+    retry_backoff boolean,
+    backoff_schedule interval[],
+    keys_if_undelivered jsonb
+)
+returns pgbaton.job_options
+language plpgsql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if num_nonnulls(max_attempts, retry_delay, retry_backoff, backoff_schedule, keys_if_undelivered) = 0 then
+        return null;
+    end if;
+    if max_attempts < 1 then
+        raise exception using
+            errcode = 'invalid_parameter_value',
+            message = format('max_attempts is %s', max_attempts),
+            hint = 'Pass at least 1, or null for the queue''s default.';
+    end if;
+    perform pgbaton._check_duration('retry_delay', retry_delay);
+    perform pgbaton._check_schedule(backoff_schedule);
+    perform pgbaton._check_key_paths(keys_if_undelivered);
+    -- A schedule of n waits means n retries, unless the caller says otherwise.
+    return row(
+        coalesce(max_attempts, cardinality(backoff_schedule) + 1),
+        retry_delay, retry_backoff, backoff_schedule, keys_if_undelivered
+    )::pgbaton.job_options;
+end;
+$$;
+comment on function pgbaton._job_options(integer, interval, boolean, interval[], jsonb) is
+'Options of a job, null when it has none of its own. Raises 22023 for a value out of range.';

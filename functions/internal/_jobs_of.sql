@@ -1,0 +1,26 @@
+create or replace function pgbaton._jobs_of(spans pgbaton.span[])
+returns table (
+    job_id bigint, payload jsonb, options pgbaton.job_options,
+    queue pgbaton.queue, span pgbaton.span, is_spent boolean
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    return query
+    select
+        j.id, j.payload, j.options, q, s::pgbaton.span,
+        coalesce(s.attempt >= coalesce((j.options).max_attempts, q.max_attempts) + s.extra_attempts, false)
+    from unnest(spans) as s
+    cross join lateral (
+        select k.id, k.payload, k.options
+        from pgbaton.job as k
+        where k.day = s.day and k.id between s.lo and s.hi
+        order by k.id
+        offset 0
+    ) as j
+    inner join pgbaton.queue as q on q.id = s.queue_id;
+end;
+$$;
+comment on function pgbaton._jobs_of(pgbaton.span[]) is
+'The jobs of these spans, each with its span, its queue and whether its attempts are used up.';

@@ -1,0 +1,23 @@
+create or replace function pgbaton._lane_id(
+    queue pgbaton.queue, priority integer, job_type text, tags text[]
+)
+returns integer
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_tags constant text[] := pgbaton._normal_tags(tags);
+    v_lane_id integer;
+begin
+    select l.id into v_lane_id
+    from pgbaton.lane as l
+    where l.queue_id = queue.id and l.priority = _lane_id.priority
+        and l.job_type = _lane_id.job_type and l.tags = v_tags;
+    if found then
+        return v_lane_id;
+    end if;
+    return pgbaton._add_lane(queue, priority, job_type, v_tags);
+end;
+$$;
+comment on function pgbaton._lane_id(pgbaton.queue, integer, text, text[]) is
+'The lane of these labels, made if it is new. Raises 22004, 22023 or PB010.';

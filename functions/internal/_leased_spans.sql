@@ -1,0 +1,29 @@
+create or replace function pgbaton._leased_spans(
+    worker_id text, queue_id integer, claimed_before timestamptz
+)
+returns pgbaton.span[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_spans pgbaton.span[];
+begin
+    with leased as materialized (
+        select s.lo from pgbaton.span as s
+        where s.state in ('active', 'cancelling')
+            and (_leased_spans.worker_id is null or s.worker_id = _leased_spans.worker_id)
+            and (_leased_spans.queue_id is null or s.queue_id = _leased_spans.queue_id)
+            and (_leased_spans.claimed_before is null or s.claimed_at < _leased_spans.claimed_before)
+        order by s.lo
+        for update
+    ), removed as (
+        delete from pgbaton.span as s
+        where s.lo = any (array(select l.lo from leased as l))
+        returning s.*
+    )
+    select array_agg(r::pgbaton.span) into v_spans from removed as r;
+    return v_spans;
+end;
+$$;
+comment on function pgbaton._leased_spans(text, integer, timestamptz) is
+'Takes out the leased spans of a worker, of a queue, claimed before an instant (null: any); the caller hands them to _recover.';

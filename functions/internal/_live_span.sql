@@ -1,0 +1,18 @@
+create or replace function pgbaton._live_span(job_id bigint)
+returns pgbaton.span
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_span pgbaton.span;
+begin
+    select s.* into v_span
+    from pgbaton.span as s
+    where s.lo > _live_span.job_id - 64 and s.lo <= _live_span.job_id and s.hi >= _live_span.job_id
+    order by s.lo desc
+    limit 1;
+    return v_span;
+end;
+$$;
+comment on function pgbaton._live_span(bigint) is
+'The live span that the job is in, nulls if it is not live.';

@@ -1,0 +1,18 @@
+create or replace function pgbaton._lock_key(queue_id integer, singleton_key text)
+returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    perform pg_advisory_xact_lock(pgbaton._lock_class(), pgbaton._stripe(queue_id, singleton_key));
+    if pgbaton._is_read_committed() then
+        -- A new statement: it sees what was committed while we waited for the lock.
+        return cardinality(pgbaton._busy_keys(queue_id, array[singleton_key])) = 0;
+    end if;
+    -- An older snapshot cannot tell whether the key is busy: the job waits, the next claim passes the baton.
+    insert into pgbaton.baton_release (queue_id, singleton_key) values (queue_id, singleton_key);
+    return false;
+end;
+$$;
+comment on function pgbaton._lock_key(integer, text) is
+'Takes the producers'' lock of a key until the transaction ends and says whether the next job of the key gets the baton.';

@@ -1,0 +1,18 @@
+create or replace function pgbaton._lock_stripes(queue_id integer, singleton_keys text[])
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    -- Sorted, so that two bulk producers never wait for each other in a circle.
+    perform pg_advisory_xact_lock(pgbaton._lock_class(), s.stripe)
+    from (
+        select distinct pgbaton._stripe(queue_id, k.singleton_key) as stripe
+        from unnest(singleton_keys) as k (singleton_key)
+        order by 1
+        offset 0
+    ) as s;
+end;
+$$;
+comment on function pgbaton._lock_stripes(integer, text[]) is
+'Takes the producers'' locks of these keys until the transaction ends, so that commit order is key_position order.';

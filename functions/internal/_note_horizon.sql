@@ -1,0 +1,21 @@
+create or replace function pgbaton._note_horizon(last_horizon bigint, at timestamptz)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_position bigint;
+begin
+    select s.last_value into v_position from pgbaton.position_seq as s;
+    if v_position < last_horizon + 64 * 256 or pg_current_xact_id_if_assigned() is not null then
+        return;
+    end if;
+    -- Every enqueue takes its transaction id before it draws a position. So all positions up to v_position, read
+    -- above, were drawn by transactions older than the id that this transaction gets only now.
+    insert into pgbaton.watermark (kind, lane_id, value, below_xid, recorded_at)
+    values ('horizon', 0, v_position, pg_current_xact_id(), at);
+end;
+$$;
+comment on function pgbaton._note_horizon(bigint, timestamptz) is
+'Notes up to where positions were drawn, and the transaction below which all that drew them stand.
+Once those have ended, no new claimable job can appear below that position.';

@@ -1,0 +1,40 @@
+create or replace function pgbaton._outcomes(
+    queue pgbaton.queue, dedup_ids text[], is_new boolean[], new_ids bigint[]
+)
+returns setof pgbaton.enqueue_outcome
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    -- The n-th new job got the n-th new id.
+    update pgbaton.dedup as d
+    set job_id = n.job_id
+    from (
+        select u.dedup_id, i.job_id
+        from (
+            select w.dedup_id, row_number() over (order by w.ordinal) as nth
+            from unnest(dedup_ids, is_new) with ordinality as w (dedup_id, is_new, ordinal)
+            where w.is_new
+        ) as u
+        inner join unnest(new_ids) with ordinality as i (job_id, nth) on i.nth = u.nth
+        where u.dedup_id is not null
+    ) as n
+    where d.queue_id = queue.id and d.dedup_id = n.dedup_id;
+
+    return query
+    select
+        u.ordinal::integer,
+        coalesce(i.job_id, (
+            select d.job_id from pgbaton.dedup as d where d.queue_id = queue.id and d.dedup_id = u.dedup_id
+        )),
+        case when u.is_new then 'enqueued' else 'duplicate' end
+    from (
+        select w.*, case when w.is_new then count(*) filter (where w.is_new) over (order by w.ordinal) end as nth
+        from unnest(dedup_ids, is_new) with ordinality as w (dedup_id, is_new, ordinal)
+    ) as u
+    left join unnest(new_ids) with ordinality as i (job_id, nth) on i.nth = u.nth
+    order by u.ordinal;
+end;
+$$;
+comment on function pgbaton._outcomes(pgbaton.queue, text[], boolean[], bigint[]) is
+'Fills in the job ids of new dedup ids and returns one outcome for each job of enqueue_jobs in input order.';

@@ -1,0 +1,40 @@
+create or replace function pgbaton._parse_jobs(
+    queue pgbaton.queue, jobs jsonb,
+    out payloads jsonb[], out singleton_keys text[], out lane_ids integer[], out run_ats timestamptz[],
+    out options pgbaton.job_options[], out dedup_ids text[], out on_duplicates text[]
+)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    with parsed as materialized (
+        select
+            e.ordinal, coalesce(e.job -> 'payload', '{}') as payload, coalesce(r.priority, 100) as priority,
+            coalesce(r.job_type, '') as job_type, pgbaton._normal_tags(coalesce(r.tags, '{}')) as tags,
+            r.singleton_key, pgbaton._check_run_at(r.run_at, r.delay) as run_at, r.dedup_id, r.on_duplicate,
+            r.max_attempts, r.retry_delay, r.retry_backoff, r.backoff_schedule, r.keys_if_undelivered
+        from jsonb_array_elements(jobs) with ordinality as e (job, ordinal)
+        cross join lateral jsonb_to_record(e.job) as r (
+            priority integer, singleton_key text, job_type text, tags text[], run_at timestamptz, delay interval,
+            max_attempts integer, retry_delay interval, retry_backoff boolean, backoff_schedule interval[],
+            keys_if_undelivered jsonb, dedup_id text, on_duplicate text
+        )
+    ), lanes as materialized (
+        select d.*, pgbaton._lane_id(queue, d.priority, d.job_type, d.tags) as lane_id
+        from (select distinct p.priority, p.job_type, p.tags from parsed as p) as d
+    )
+    select
+        array_agg(p.payload order by p.ordinal), array_agg(p.singleton_key order by p.ordinal),
+        array_agg(l.lane_id order by p.ordinal), array_agg(p.run_at order by p.ordinal),
+        array_agg(
+            row(p.max_attempts, p.retry_delay, p.retry_backoff, p.backoff_schedule, p.keys_if_undelivered)::pgbaton.job_options
+            order by p.ordinal
+        ),
+        array_agg(p.dedup_id order by p.ordinal), array_agg(p.on_duplicate order by p.ordinal)
+    into payloads, singleton_keys, lane_ids, run_ats, options, dedup_ids, on_duplicates
+    from parsed as p
+    inner join lanes as l on (l.priority, l.job_type, l.tags) = (p.priority, p.job_type, p.tags);
+end;
+$$;
+comment on function pgbaton._parse_jobs(pgbaton.queue, jsonb) is
+'Jobs of enqueue_jobs as parallel arrays, nulls when there are none. Makes their lanes. Raises 22004, 22023, PB010 or what a bad value raises.';

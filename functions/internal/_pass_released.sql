@@ -1,0 +1,41 @@
+create or replace function pgbaton._pass_released()
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_ids bigint[];
+    v_queue_ids integer[];
+    v_keys text[];
+begin
+    if not pgbaton._is_read_committed() then
+        return;
+    end if;
+    select array_agg(t.id), array_agg(t.queue_id), array_agg(t.singleton_key)
+    into v_ids, v_queue_ids, v_keys
+    from (
+        select b.* from (
+            select r.* from pgbaton.baton_release as r order by r.id limit 1000 for update skip locked
+        ) as b
+        where pg_try_advisory_xact_lock_shared(pgbaton._lock_class(), pgbaton._stripe(b.queue_id, b.singleton_key))
+        offset 0
+    ) as t;
+    if v_ids is null then
+        return;
+    end if;
+    -- Several rows of one key count once; what _hand_on returns is tried again at the next claim.
+    delete from pgbaton.baton_release as r where r.id = any (v_ids);
+    insert into pgbaton.baton_release (queue_id, singleton_key)
+    select h.queue_id, h.singleton_key
+    from (
+        select array_agg(d.queue_id) as queue_ids, array_agg(d.singleton_key) as singleton_keys
+        from (
+            select distinct k.queue_id, k.singleton_key
+            from unnest(v_queue_ids, v_keys) as k (queue_id, singleton_key)
+        ) as d
+    ) as k
+    cross join lateral pgbaton._hand_on(k.queue_ids, k.singleton_keys) as h;
+end;
+$$;
+comment on function pgbaton._pass_released() is
+'Passes on the batons of baton_release rows whose producers have ended. Bounded: at most 1000 rows a call.';

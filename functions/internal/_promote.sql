@@ -1,0 +1,48 @@
+create or replace function pgbaton._promote(queue_ids integer[], singleton_keys text[], places bigint[], may_be_held boolean)
+returns pgbaton.span[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_now constant timestamptz := pgbaton._now();
+    v_promoted pgbaton.span[];
+begin
+    with heads as materialized (
+        select h.lo
+        from unnest(queue_ids, singleton_keys, places) as f (queue_id, singleton_key, place)
+        cross join lateral (
+            select s.lo from pgbaton.span as s
+            where s.queue_id = f.queue_id and s.singleton_key = f.singleton_key and s.state = 'waiting'
+                and s.key_position >= f.place
+            order by s.queue_id, s.singleton_key, s.key_position
+            limit 1
+        ) as h
+        -- In one statement, so that whoever promoted the same key meanwhile also changed the head we saw.
+        where not may_be_held or not exists (
+            select from pgbaton.span as s
+            where s.queue_id = f.queue_id and s.held_key = f.singleton_key
+            offset 0
+        )
+    ), locked as materialized (
+        -- The head or none: a head that is locked leaves its key to a baton_release row.
+        select s.lo from pgbaton.span as s
+        where s.lo = any (array(select h.lo from heads as h)) and s.state = 'waiting'
+        order by s.lo
+        for update skip locked
+    ), tickets as materialized (
+        select l.lo, nextval('pgbaton.position_seq') as position from locked as l
+    ), promoted as (
+        update pgbaton.span as s
+        set state = 'pending', ready = (s.run_at is null or s.run_at <= v_now),
+            held_key = s.singleton_key, position = t.position
+        from tickets as t
+        where s.lo = t.lo
+        returning s.*
+    )
+    select coalesce(array_agg(p::pgbaton.span), '{}') into v_promoted from promoted as p;
+    return v_promoted;
+end;
+$$;
+comment on function pgbaton._promote(integer[], text[], bigint[], boolean) is
+'Gives each key''s first waiting job from its place on the baton, without waiting for locks, and returns those that got it.
+may_be_held is false when the caller itself just let the baton go.';

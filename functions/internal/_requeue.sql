@@ -1,0 +1,27 @@
+create or replace function pgbaton._requeue(spans pgbaton.span[], state pgbaton.job_state, run_at timestamptz)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_is_ready constant boolean := run_at <= pgbaton._now();
+begin
+    insert into pgbaton.span (
+        lo, hi, position, key_position, claimed_at, started_at, run_at, changed_at, day, queue_id, lane_id, state,
+        attempt, extra_attempts, ready, singleton_key, held_key, worker_id
+    )
+    select
+        s.lo, s.hi, s.position, s.key_position, s.claimed_at, s.started_at, _requeue.run_at, pgbaton._now(), s.day,
+        s.queue_id, s.lane_id, _requeue.state, s.attempt, s.extra_attempts, v_is_ready, s.singleton_key, s.held_key,
+        s.worker_id
+    from unnest(spans) as s;
+
+    if v_is_ready then
+        -- Their place may lie below the lane's watermark.
+        insert into pgbaton.rewind (lane_id, position)
+        select s.lane_id, min(s.position) from unnest(spans) as s group by s.lane_id;
+    end if;
+end;
+$$;
+comment on function pgbaton._requeue(pgbaton.span[], pgbaton.job_state, timestamptz) is
+'Puts spans that were carved out back as claimable from run_at on, in their old place, without a lease.';

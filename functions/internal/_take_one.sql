@@ -1,0 +1,32 @@
+create or replace function pgbaton._take_one(
+    queue text, job_id bigint, states pgbaton.job_state[], call text
+)
+returns pgbaton.span
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_queue constant pgbaton.queue := pgbaton._require_queue(queue);
+    v_spans pgbaton.span[];
+begin
+    if exists (
+        select from pgbaton.job as j
+        inner join pgbaton.lane as l on l.id = j.lane_id
+        where j.id = _take_one.job_id and l.queue_id <> v_queue.id
+    ) then
+        raise exception using
+            errcode = 'PB002',
+            message = format('job %s is not in queue "%s"', job_id, queue),
+            hint = format('pgbaton.get_job(%s) says where it is.', job_id);
+    end if;
+    if job_id is not null then
+        v_spans := pgbaton._carve(array[job_id], states);
+    end if;
+    if v_spans is null or cardinality(v_spans) = 0 then
+        perform pgbaton._refuse(job_id, call);
+    end if;
+    return v_spans[1];
+end;
+$$;
+comment on function pgbaton._take_one(text, bigint, pgbaton.job_state[], text) is
+'Carves one job of a queue out for an operator''s call. Raises PB001, PB002 or PB003.';

@@ -1,0 +1,72 @@
+create or replace function pgbaton._tend(at timestamptz)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_due_from timestamptz;
+    v_leases_from timestamptz;
+    v_has_released boolean;
+    v_has_due boolean;
+    v_has_ended boolean;
+    v_horizon bigint;
+    v_is_sweep_due boolean;
+begin
+    select
+        pgbaton._since(coalesce((
+            select w.value from pgbaton.watermark as w
+            where w.kind = 'due' and w.lane_id = 0
+            order by w.kind desc, w.lane_id desc, w.value desc limit 1
+        ), 0)),
+        pgbaton._since(coalesce((
+            select w.value from pgbaton.watermark as w
+            where w.kind = 'lease' and w.lane_id = 0
+            order by w.kind desc, w.lane_id desc, w.value desc limit 1
+        ), 0)),
+        coalesce((
+            select w.value from pgbaton.watermark as w
+            where w.kind = 'horizon' and w.lane_id = 0
+            order by w.kind desc, w.lane_id desc, w.value desc limit 1
+        ), 0),
+        coalesce((
+            select w.value from pgbaton.watermark as w
+            where w.kind = 'sweep' and w.lane_id = 0
+            order by w.kind desc, w.lane_id desc, w.value desc limit 1
+        ), 0) < pgbaton._micros(at - interval '10 seconds')
+    into v_due_from, v_leases_from, v_horizon, v_is_sweep_due;
+    perform pgbaton._note_horizon(v_horizon, at);
+
+    select
+        exists (select from pgbaton.baton_release offset 0),
+        exists (
+            select from pgbaton.span as s
+            where not s.ready and s.state in ('pending', 'retry', 'unknown_retry')
+                and s.run_at >= v_due_from and s.run_at <= at
+            offset 0
+        ),
+        exists (
+            select from pgbaton.span as s
+            where s.state in ('active', 'cancelling')
+                and s.lease_until >= v_leases_from and s.lease_until < at
+            offset 0
+        )
+    into v_has_released, v_has_due, v_has_ended;
+
+    if v_has_released then
+        perform pgbaton._pass_released();
+    end if;
+    if v_has_due then
+        perform pgbaton._make_due(v_due_from, at, 200);
+    end if;
+    if v_has_ended then
+        perform pgbaton._recover(pgbaton._ended_leases(v_leases_from, at, 100), 'the lease ended');
+    end if;
+    if v_is_sweep_due and pg_try_advisory_xact_lock(pgbaton._lock_class(), 0) then
+        perform pgbaton._sweep();
+    end if;
+    perform pgbaton._note_times(v_due_from, v_has_due, v_leases_from, v_has_ended, at);
+end;
+$$;
+comment on function pgbaton._tend(timestamptz) is
+'The bounded upkeep that every claim does first: passes on released batons, makes due jobs claimable, recovers ended leases;
+every ten seconds, when nobody else does it, the thorough upkeep of _sweep.';

@@ -1,0 +1,32 @@
+create or replace function pgbaton._why_waiting(job pgbaton.job_info, queue pgbaton.queue)
+returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_holder record;
+begin
+    select s.lo, s.state, coalesce(s.changed_at, s.claimed_at) as since, s.run_at into v_holder
+    from pgbaton.span as s
+    where s.queue_id = queue.id and s.held_key = job.singleton_key;
+    if not found then
+        return format(
+            'Job %s waits for the baton of key "%s", which nobody holds: the next claim passes it on once open producers have ended.',
+            job.id, job.singleton_key
+        );
+    end if;
+    return format('Job %s waits behind job %s of its key "%s", which is %s%s.%s',
+        job.id, v_holder.lo, job.singleton_key, v_holder.state,
+        case
+            when v_holder.run_at > pgbaton._now() then format(' and runs not before %s', v_holder.run_at)
+            when v_holder.since is not null then format(' since %s', v_holder.since)
+            else ''
+        end,
+        case when v_holder.state = 'failed' then format(
+            ' Call pgbaton.retry_job(%L, %s) or pgbaton.skip_job(%L, %s).', queue.name, v_holder.lo, queue.name, v_holder.lo
+        ) else '' end
+    );
+end;
+$$;
+comment on function pgbaton._why_waiting(pgbaton.job_info, pgbaton.queue) is
+'Says which job a waiting job stands behind, and which call helps when that one failed.';

@@ -1,0 +1,16 @@
+create or replace function pgbaton.get_blocked_keys(queue text)
+returns setof text
+language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_queue constant pgbaton.queue := pgbaton._require_queue(queue);
+begin
+    return query
+    select s.held_key from pgbaton.span as s
+    where s.queue_id = v_queue.id and s.state = 'failed' and s.held_key is not null
+    order by s.held_key;
+end;
+$$;
+comment on function pgbaton.get_blocked_keys(text) is
+'Keys of a FIFO queue that are held by a failed job: retry_job, skip_job or delete_job lets them go on. Raises PB001.';

@@ -1,0 +1,36 @@
+create or replace function pgbaton.retry_job(queue text, job_id bigint, extra_attempts integer default 1)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+as $$
+declare
+    v_span pgbaton.span;
+begin
+    if extra_attempts is null or extra_attempts not between 0 and 1000000 then
+        raise exception using
+            errcode = 'invalid_parameter_value',
+            message = format('extra_attempts is %s', coalesce(extra_attempts::text, 'null')),
+            hint = 'Pass how many attempts to grant beyond the limit, 1 as a rule.';
+    end if;
+    v_span := pgbaton._take_one(queue, job_id, array['failed']::pgbaton.job_state[], 'retry_job');
+    v_span.state := 'retry';
+    v_span.extra_attempts := v_span.extra_attempts + extra_attempts;
+    v_span.run_at := pgbaton._now();
+    v_span.changed_at := v_span.run_at;
+    if v_span.key_position is null or v_span.held_key is not null then
+        v_span.ready := true;
+        v_span.position := nextval('pgbaton.position_seq');
+    else
+        -- Its key went on without it: it waits at its old place, which is the next.
+        v_span.state := 'waiting';
+        insert into pgbaton.baton_release (queue_id, singleton_key) values (v_span.queue_id, v_span.singleton_key);
+    end if;
+    insert into pgbaton.span values (v_span.*);
+    perform pgbaton._audit('retry_job', queue, job_id, v_span.singleton_key, null);
+end;
+$$;
+comment on function pgbaton.retry_job(text, bigint, integer) is
+'Runs a failed job again: same id, same place in its key, extra_attempts more attempts. Its key stays blocked until it has ended.
+Raises PB001, PB002 (no such job in the queue), PB003 (not failed) or 22023.';

@@ -1,0 +1,35 @@
+create or replace function pgbaton.enqueue_batch(
+    queue text,
+    payloads jsonb[],
+    singleton_keys text[] default null,
+    priority integer default 100,
+    job_type text default '',
+    tags text[] default '{}',
+    run_at timestamptz default null
+)
+returns setof bigint
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+as $$
+declare
+    v_queue constant pgbaton.queue := pgbaton._require_queue(queue);
+    v_lane_id constant integer := pgbaton._lane_id(v_queue, priority, job_type, tags);
+    v_run_at constant timestamptz := pgbaton._check_run_at(run_at, null);
+begin
+    perform pgbaton._check_batch(v_queue, payloads, singleton_keys);
+    if cardinality(payloads) = 0 then
+        return;
+    end if;
+    if v_queue.policy = 'fifo' then
+        return query select * from pgbaton._add_keyed(v_queue, v_lane_id, v_run_at, payloads, singleton_keys);
+    else
+        return query select * from pgbaton._add_unkeyed(v_queue, v_lane_id, v_run_at, payloads, singleton_keys);
+    end if;
+end;
+$$;
+comment on function pgbaton.enqueue_batch(text, jsonb[], text[], integer, text, text[], timestamptz) is
+'The fast way to add many jobs with the same options: one for each payload, ids returned in input order; none for an empty array.
+singleton_keys: one for each payload, null for none; required in a FIFO queue. The rest is as in enqueue_job. All or nothing.
+Raises PB001, PB005, PB010, PB011, 2202E (arrays of different lengths), 22004 or 22023.';

@@ -1,0 +1,16 @@
+create or replace function pgbaton.pause_queue(queue text)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_queue constant pgbaton.queue := pgbaton._require_queue(queue);
+begin
+    update pgbaton.queue as q set is_paused = true where q.id = v_queue.id and q.is_paused <> true;
+    if found then
+        perform pgbaton._audit('pause_queue', queue, null, null, null);
+    end if;
+end;
+$$;
+comment on function pgbaton.pause_queue(text) is
+'The queue hands out no jobs until resume_queue. It still takes jobs, and what is claimed may be finished. Raises PB001.';

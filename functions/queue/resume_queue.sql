@@ -1,0 +1,16 @@
+create or replace function pgbaton.resume_queue(queue text)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_queue constant pgbaton.queue := pgbaton._require_queue(queue);
+begin
+    update pgbaton.queue as q set is_paused = false where q.id = v_queue.id and q.is_paused <> false;
+    if found then
+        perform pgbaton._audit('resume_queue', queue, null, null, null);
+    end if;
+end;
+$$;
+comment on function pgbaton.resume_queue(text) is
+'The queue hands out jobs again after pause_queue. Raises PB001.';

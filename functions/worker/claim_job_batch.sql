@@ -1,0 +1,64 @@
+create or replace function pgbaton.claim_job_batch(
+    worker_id text,
+    queues text[] default null,
+    job_types text[] default null,
+    tags text[] default '{}',
+    batch_size integer default 10,
+    lease interval default null
+)
+returns setof pgbaton.claimed_job
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+as $$
+declare
+    v_now constant timestamptz := pgbaton._now();
+    v_tags constant text[] := pgbaton._normal_tags(tags);
+    v_queue_ids constant integer[] := pgbaton._claimable_queues(queues);
+    v_token bigint;
+    v_picked record;
+    v_day date;
+begin
+    perform pgbaton._check_claim(worker_id, job_types, batch_size, lease);
+    perform pgbaton._tend(v_now);
+
+    v_picked := pgbaton._pick_spans(v_queue_ids, job_types, v_tags, batch_size);
+    if cardinality(v_picked.days) = 0 then
+        return;
+    end if;
+    v_token := nextval('pgbaton.lease_token_seq');
+    perform pgbaton._lease_out(v_picked.los, v_picked.cut, v_token, worker_id, lease, v_now);
+
+    -- The day is a parameter, so that only its partition is opened.
+    foreach v_day in array v_picked.days loop
+        return query
+        select
+            j.id, l.queue, l.job_type, l.tags, l.priority, s.singleton_key, s.attempt,
+            coalesce((j.options).max_attempts, l.max_attempts) + s.extra_attempts,
+            j.payload, j.created_at, s.run_at, s.claimed_at, s.lease_until, s.lease_token
+        from pgbaton.span as s
+        cross join lateral (
+            select l.job_type, l.tags, l.priority, q.name as queue, q.max_attempts
+            from pgbaton.lane as l
+            inner join pgbaton.queue as q on q.id = l.queue_id
+            where l.id = s.lane_id
+            offset 0
+        ) as l
+        cross join lateral (
+            select k.id, k.options, k.payload, k.created_at
+            from pgbaton.job as k
+            where k.day = v_day and k.id between s.lo and s.hi
+            order by k.id
+            offset 0
+        ) as j
+        where s.lease_token = v_token and s.state in ('active', 'cancelling') and s.day = v_day
+        order by l.priority desc, s.position, j.id;
+    end loop;
+end;
+$$;
+comment on function pgbaton.claim_job_batch(text, text[], text[], text[], integer, interval) is
+'Leases up to batch_size jobs to a worker and returns them, none if none are claimable: of the queues (null: all), of the
+job types (null: all), that carry all of the tags ({}: all), by priority, then in line. At most one job of a FIFO key is out at a time.
+lease (default: the queue''s) is how long they are held; every later call carries the lease_token.
+Raises PB001 for an unknown queue; 22004 or 22023 for a bad argument.';

@@ -1,0 +1,38 @@
+create or replace function pgbaton.complete_claim(lease_token bigint)
+returns integer
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+as $$
+declare
+    v_spans pgbaton.span[];
+    v_count integer := 0;
+begin
+    perform pgbaton._check_token(lease_token);
+    -- Until none is left: a span that was split while we waited for its lock lives on in other rows.
+    while exists (
+        select from pgbaton.span as s
+        where s.lease_token = complete_claim.lease_token and s.state in ('active', 'cancelling')
+        offset 0
+    ) loop
+        with held as materialized (
+            select s.lo from pgbaton.span as s
+            where s.lease_token = complete_claim.lease_token and s.state in ('active', 'cancelling')
+            order by s.lo
+            for update
+        ), removed as (
+            delete from pgbaton.span as s
+            where s.lo = any (array(select h.lo from held as h))
+            returning s.*
+        )
+        select coalesce(array_agg(r::pgbaton.span), '{}') into v_spans from removed as r;
+        perform pgbaton._finish(v_spans, 'completed');
+        v_count := v_count + (select coalesce(sum(s.hi - s.lo + 1), 0) from unnest(v_spans) as s);
+    end loop;
+    return v_count;
+end;
+$$;
+comment on function pgbaton.complete_claim(bigint) is
+'Ends all jobs that a claim still holds as completed and returns how many: 0 when nothing is left or the lease was lost.
+Jobs that were finished one by one before are not touched. Raises 22004 for null.';

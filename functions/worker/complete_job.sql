@@ -1,0 +1,20 @@
+create or replace function pgbaton.complete_job(
+    job_id bigint, result jsonb default null, lease_token bigint default null
+)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+as $$
+begin
+    if job_id is null
+        or cardinality(pgbaton._complete(array[job_id], lease_token, array[result])) = 0
+    then
+        perform pgbaton._refuse(job_id, 'complete_job', true, lease_token);
+    end if;
+end;
+$$;
+comment on function pgbaton.complete_job(bigint, jsonb, bigint) is
+'Ends a job as completed and keeps its result. lease_token: of the claim; required in a FIFO queue.
+Raises PB002 (no such job), PB003 (not running, for example completed before), PB004 (lease lost) or 22004.';

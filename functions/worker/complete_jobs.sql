@@ -1,0 +1,23 @@
+create or replace function pgbaton.complete_jobs(
+    job_ids bigint[], lease_token bigint default null, results jsonb[] default null
+)
+returns setof pgbaton.verdict
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+as $$
+declare
+    v_spans pgbaton.span[];
+begin
+    perform pgbaton._check_ids(job_ids);
+    perform pgbaton._check_same_length('job_ids', cardinality(job_ids), 'results', cardinality(results));
+    v_spans := pgbaton._complete(job_ids, lease_token, results);
+    return query select * from pgbaton._verdicts(job_ids, v_spans, lease_token);
+end;
+$$;
+comment on function pgbaton.complete_jobs(bigint[], bigint, jsonb[]) is
+'Ends jobs as completed, each with its result (null: none). One verdict for each id in input order: ok, lease_lost, invalid_state
+(for example completed before) or not_found; one refused job does not hinder the others.
+lease_token: of the claim; jobs of a FIFO queue are refused without it.
+Raises 22004 for a null in job_ids, 2202E for arrays of different lengths.';

@@ -1,0 +1,30 @@
+create or replace function pgbaton.extend_leases(
+    job_ids bigint[], lease_token bigint, lease interval default null
+)
+returns setof pgbaton.verdict
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+as $$
+declare
+    v_now constant timestamptz := pgbaton._now();
+    v_spans pgbaton.span[];
+begin
+    perform pgbaton._check_ids(job_ids);
+    perform pgbaton._check_token(lease_token);
+    perform pgbaton._check_duration('lease', lease, false);
+    v_spans := pgbaton._carve(job_ids, array['active', 'cancelling']::pgbaton.job_state[], true, lease_token);
+    insert into pgbaton.span
+    select
+        s.lo, s.hi, s.position, s.key_position, s.lease_token,
+        v_now + coalesce(lease, (select q.lease from pgbaton.queue as q where q.id = s.queue_id)),
+        s.claimed_at, s.started_at, s.run_at, s.changed_at, s.day, s.queue_id, s.lane_id, s.state, s.attempt,
+        s.extra_attempts, s.ready, s.singleton_key, s.held_key, s.worker_id
+    from unnest(v_spans) as s;
+    return query select * from pgbaton._verdicts(job_ids, v_spans, lease_token, 'cancel_requested');
+end;
+$$;
+comment on function pgbaton.extend_leases(bigint[], bigint, interval) is
+'Holds claimed jobs for another lease (default: the queue''s) from now on. One verdict for each id in input order: ok,
+cancel_requested (extended; stop and acknowledge), lease_lost, invalid_state or not_found. Raises 22004 or 22023.';

@@ -1,0 +1,29 @@
+create or replace function pgbaton.fail_jobs(
+    job_ids bigint[], error_messages text[], lease_token bigint default null, retryable boolean default true
+)
+returns setof pgbaton.verdict
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+as $$
+declare
+    v_spans pgbaton.span[];
+begin
+    perform pgbaton._check_ids(job_ids);
+    perform pgbaton._check_messages(error_messages);
+    perform pgbaton._check_same_length(
+        'job_ids', cardinality(job_ids), 'error_messages', cardinality(error_messages)
+    );
+    v_spans := pgbaton._carve(
+        job_ids, array['active', 'unknown_retry']::pgbaton.job_state[], true, lease_token
+    );
+    perform pgbaton._fail(v_spans, job_ids, error_messages, coalesce(retryable, true), null);
+    return query select * from pgbaton._verdicts(job_ids, v_spans, lease_token);
+end;
+$$;
+comment on function pgbaton.fail_jobs(bigint[], text[], bigint, boolean) is
+'Ends an attempt of each job with its message: it runs again after its retry delay, or is failed when no attempt is left or
+retryable is false. One verdict for each id in input order: ok, lease_lost, invalid_state or not_found.
+lease_token: of the claim; jobs of a FIFO queue are refused without it.
+Raises 22004 or 22023 for a null or empty message, 2202E for arrays of different lengths.';

@@ -1,0 +1,37 @@
+create or replace function pgbaton.worker_heartbeat(
+    worker_id text, capacity integer default null, tags text[] default '{}'
+)
+returns bigint[]
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+as $$
+declare
+    v_now constant timestamptz := pgbaton._now();
+begin
+    perform pgbaton._check_worker_id(worker_id);
+    if capacity < 0 then
+        raise exception using
+            errcode = 'invalid_parameter_value',
+            message = format('capacity is %s', capacity),
+            hint = 'Pass how many jobs the worker can run at once, or null.';
+    end if;
+    insert into pgbaton.worker as w (worker_id, capacity, tags, started_at, heartbeat_at)
+    values (worker_id, capacity, pgbaton._normal_tags(tags), v_now, v_now)
+    on conflict on constraint worker_pkey do update
+    set capacity = excluded.capacity, tags = excluded.tags, heartbeat_at = excluded.heartbeat_at;
+
+    return array(
+        select g.id
+        from pgbaton.span as s
+        cross join lateral generate_series(s.lo, s.hi) as g (id)
+        where s.state in ('active', 'cancelling') and s.lease_until >= '-infinity'
+            and s.state = 'cancelling' and s.worker_id = worker_heartbeat.worker_id
+        order by g.id
+    );
+end;
+$$;
+comment on function pgbaton.worker_heartbeat(text, integer, text[]) is
+'Notes that a worker lives: one row a worker. capacity: jobs it can run at once; tags: what it asks for.
+Returns the ids of its jobs that somebody cancelled: stop them and acknowledge. Raises 22004 or 22023.';

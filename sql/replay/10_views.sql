@@ -1,0 +1,38 @@
+create or replace view pgbaton.live_jobs as
+select
+    j.id, q.name as queue, l.job_type, l.tags, l.priority, j.singleton_key, s.state, s.attempt,
+    coalesce((j.options).max_attempts, q.max_attempts) + s.extra_attempts as max_attempts,
+    j.payload, j.created_at, s.run_at, s.claimed_at, s.started_at, s.lease_until, s.worker_id,
+    s.held_key is not null as holds_key, r.retry_count, r.last_error, r.progress, r.current_stage
+from pgbaton.span as s
+inner join pgbaton.job as j on s.day = j.day and j.id between s.lo and s.hi
+inner join pgbaton.lane as l on s.lane_id = l.id
+inner join pgbaton.queue as q on s.queue_id = q.id
+left join pgbaton.job_report as r on j.id = r.job_id and j.day = r.day;
+comment on view pgbaton.live_jobs is 'One row for each job that has not ended, with its state and payload.';
+
+create or replace view pgbaton.finished_jobs as
+select
+    j.id, q.name as queue, l.job_type, l.tags, l.priority, j.singleton_key, h.state, h.resolution, h.attempt,
+    j.payload, j.created_at, h.run_at, h.claimed_at, h.started_at, h.finished_at, h.worker_id,
+    r.retry_count, r.last_error, r.result
+from pgbaton.job_history as h
+inner join pgbaton.job as j on h.day = j.day and j.id between h.lo and h.hi
+inner join pgbaton.lane as l on h.lane_id = l.id
+inner join pgbaton.queue as q on h.queue_id = q.id
+left join pgbaton.job_report as r on j.id = r.job_id and j.day = r.day;
+comment on view pgbaton.finished_jobs is 'One row for each job that has ended, with its payload and result.';
+
+create or replace view pgbaton.jobs as
+select
+    l.id, l.queue, l.job_type, l.tags, l.priority, l.singleton_key, l.state, null::text as resolution, l.attempt,
+    l.payload, l.created_at, l.run_at, l.claimed_at, l.started_at, null::timestamptz as finished_at, l.worker_id,
+    l.retry_count, l.last_error
+from pgbaton.live_jobs as l
+union all
+select
+    f.id, f.queue, f.job_type, f.tags, f.priority, f.singleton_key, f.state, f.resolution, f.attempt,
+    f.payload, f.created_at, f.run_at, f.claimed_at, f.started_at, f.finished_at, f.worker_id,
+    f.retry_count, f.last_error
+from pgbaton.finished_jobs as f;
+comment on view pgbaton.jobs is 'One row for each job, live or ended.';

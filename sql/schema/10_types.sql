@@ -1,0 +1,161 @@
+create type pgbaton.queue_policy as enum (
+    'standard', 'short', 'singleton', 'stately', 'exclusive', 'fifo'
+);
+comment on type pgbaton.queue_policy is
+'How a queue treats jobs that share a singleton_key.
+standard: the key has no meaning; fifo: jobs of a key run one at a time in enqueue order.';
+
+create type pgbaton.on_exhausted as enum ('block', 'continue');
+comment on type pgbaton.on_exhausted is
+'What a failed job of a FIFO queue does to its key.
+block: it holds the key until an operator retries or skips it; continue: the next job of the key runs.';
+
+create type pgbaton.job_state as enum (
+    'waiting', 'pending', 'active', 'retry', 'unknown_retry', 'cancelling', 'failed',
+    'completed', 'stopped', 'unscheduled', 'unknown_stopped'
+);
+comment on type pgbaton.job_state is
+'State of a job. Live: waiting, pending, active, retry, unknown_retry, cancelling, failed.
+Final: completed, stopped, unscheduled, unknown_stopped.';
+
+create type pgbaton.job_options as (
+    max_attempts integer,
+    retry_delay interval,
+    retry_backoff boolean,
+    backoff_schedule interval[],
+    keys_if_undelivered jsonb
+);
+comment on type pgbaton.job_options is
+'Options of one job that differ from those of its queue; a null field means the queue decides.';
+
+create type pgbaton.claimed_job as (
+    id bigint,
+    queue text,
+    job_type text,
+    tags text[],
+    priority integer,
+    singleton_key text,
+    attempt integer,
+    max_attempts integer,
+    payload jsonb,
+    created_at timestamptz,
+    run_at timestamptz,
+    claimed_at timestamptz,
+    lease_until timestamptz,
+    lease_token bigint
+);
+comment on type pgbaton.claimed_job is
+'A job leased to a worker. max_attempts null means unlimited; lease_token fences every later write.';
+
+create type pgbaton.job_info as (
+    id bigint,
+    queue text,
+    job_type text,
+    tags text[],
+    priority integer,
+    singleton_key text,
+    attempt integer,
+    max_attempts integer,
+    payload jsonb,
+    created_at timestamptz,
+    run_at timestamptz,
+    claimed_at timestamptz,
+    lease_until timestamptz,
+    lease_token bigint,
+    state pgbaton.job_state,
+    result jsonb,
+    error_message text,
+    progress integer,
+    current_stage text,
+    events_count integer,
+    retry_count integer,
+    last_retry_at timestamptz,
+    worker_id text,
+    started_at timestamptz,
+    finished_at timestamptz,
+    holds_key boolean,
+    dedup_id text,
+    resolution text
+);
+comment on type pgbaton.job_info is
+'All that is known of one job, live or final. worker_id and claimed_at are those of its last claim.';
+
+create type pgbaton.verdict as (
+    ordinal integer,
+    job_id bigint,
+    verdict text
+);
+comment on type pgbaton.verdict is
+'What a batch call did with its ordinal-th job:
+ok, lease_lost, cancel_requested, invalid_state or not_found.';
+
+create type pgbaton.enqueue_outcome as (
+    ordinal integer,
+    job_id bigint,
+    outcome text
+);
+comment on type pgbaton.enqueue_outcome is
+'What enqueue_jobs did with its ordinal-th job: enqueued, or duplicate (job_id is the earlier job).';
+
+create type pgbaton.queue_info as (
+    queue text,
+    policy pgbaton.queue_policy,
+    on_exhausted pgbaton.on_exhausted,
+    max_attempts integer,
+    retry_delay interval,
+    retry_backoff boolean,
+    retry_delay_max interval,
+    backoff_schedule interval[],
+    lease interval,
+    retention interval,
+    dead_letter_retention interval,
+    max_lanes integer,
+    description text,
+    is_paused boolean,
+    created_at timestamptz
+);
+comment on type pgbaton.queue_info is 'A queue and its settings.';
+
+create type pgbaton.blocked_key as (
+    queue text,
+    singleton_key text,
+    job_id bigint,
+    state pgbaton.job_state,
+    blocked_since timestamptz,
+    attempts integer,
+    last_error text,
+    waiting_count bigint,
+    next_run_at timestamptz
+);
+comment on type pgbaton.blocked_key is
+'A key of a FIFO queue and the job that holds it.
+waiting_count jobs stand behind it; next_run_at is when the holder runs again by itself, null if it will not.';
+
+create type pgbaton.queue_stat as (
+    queue text,
+    pending bigint,
+    scheduled bigint,
+    waiting bigint,
+    processing bigint,
+    retrying bigint,
+    dlq bigint,
+    completed bigint,
+    total bigint,
+    oldest_ready_age interval
+);
+comment on type pgbaton.queue_stat is
+'Jobs of a queue by what they are doing. pending: claimable now; scheduled: run_at in the future;
+waiting: behind another job of the key; retrying: between two attempts; dlq: failed; total: all live jobs.';
+
+create type pgbaton.job_stats as (
+    tags text[],
+    total_jobs bigint,
+    pending_jobs bigint,
+    running_jobs bigint,
+    completed_jobs bigint,
+    stopped_jobs bigint,
+    failed_jobs bigint,
+    total_retries bigint
+);
+comment on type pgbaton.job_stats is
+'Jobs that carry all of the tags. stopped_jobs: final but not completed; failed_jobs: retrying, recovered or failed.';

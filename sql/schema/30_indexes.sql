@@ -1,0 +1,28 @@
+-- claim_job_batch: the claimable spans of a lane in line.
+create index span_ready_idx on pgbaton.span (lane_id, position) where ready;
+
+-- The FIFO backstop: one holder a key. It alarms; no call relies on catching its violation.
+create unique index span_held_key_idx on pgbaton.span (queue_id, held_key)
+where held_key is not null;
+
+-- _pass_baton: the next job of a key.
+create index span_waiting_idx on pgbaton.span (queue_id, singleton_key, key_position)
+where state = 'waiting';
+
+-- _make_due: what becomes claimable by the clock.
+create index span_due_idx on pgbaton.span (run_at)
+where not ready and state in ('pending', 'retry', 'unknown_retry');
+
+-- _recover_leases: whose lease ended. complete_claim: what a claim still holds.
+create index span_lease_idx on pgbaton.span (lease_until) where state in ('active', 'cancelling');
+create index span_token_idx on pgbaton.span (lease_token) where state in ('active', 'cancelling');
+
+-- Dead letters and blocked keys.
+create index span_failed_idx on pgbaton.span (queue_id, lo) where state = 'failed';
+
+create index job_history_lo_idx on pgbaton.job_history (lo);
+create index job_error_job_id_idx on pgbaton.job_error (job_id);
+create index dedup_job_id_idx on pgbaton.dedup (job_id);
+create index watermark_value_idx on pgbaton.watermark (kind, lane_id, value);
+create index rewind_lane_idx on pgbaton.rewind (lane_id, position);
+create index baton_release_key_idx on pgbaton.baton_release (queue_id, singleton_key);
