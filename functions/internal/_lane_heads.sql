@@ -7,17 +7,29 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
     return query
-    select l.id, l.priority, f.start, h.position, f.rewound or h.position >= f.start + 64 * 256
+    select
+        l.id, l.priority, least(f.watermark, f.rewind), h.position,
+        f.rewind is not null or h.position >= f.watermark + 64 * 256
     from pgbaton.lane as l
     cross join lateral (
         select
-            pgbaton._lane_start(l.id) as start,
-            exists (select from pgbaton.rewind as r where r.lane_id = l.id offset 0) as rewound
+            coalesce((
+                select w.value from pgbaton.watermark as w
+                where w.kind = 'lane' and w.lane_id = l.id
+                order by w.kind desc, w.lane_id desc, w.value desc
+                limit 1
+            ), 0) as watermark,
+            (
+                select r.position from pgbaton.rewind as r
+                where r.lane_id = l.id
+                order by r.lane_id, r.position
+                limit 1
+            ) as rewind
         offset 0
     ) as f
     cross join lateral (
         select s.position from pgbaton.span as s
-        where s.lane_id = l.id and s.ready and s.position >= f.start
+        where s.lane_id = l.id and s.ready and s.position >= least(f.watermark, f.rewind)
         order by s.lane_id, s.position
         limit 1
     ) as h

@@ -1,6 +1,6 @@
 create or replace function pgbaton._stripe(queue_id integer, singleton_key text)
 returns integer
-language sql immutable parallel safe
+language sql stable parallel safe
 as $$ select queue_id * 256 + get_byte(sha256(convert_to(singleton_key, 'UTF8')), 0) $$;
 comment on function pgbaton._stripe(integer, text) is
 'Advisory lock number of a key: its queue and the first byte of the sha256 of its UTF-8 bytes.
