@@ -18,7 +18,7 @@ begin
     )
     order by w.kind desc, w.lane_id desc, w.value desc
     limit 1;
-    if not found then
+    if not found or v_horizon.value < start + 64 * 128 then
         return;
     end if;
 

@@ -1,43 +1,59 @@
-create or replace function pgbaton._heal_keys()
+create or replace function pgbaton._heal_keys(max_keys integer)
 returns bigint
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-    v_count bigint;
+    v_place pgbaton.heal_place;
+    v_seen integer;
+    v_healed bigint;
 begin
     if not pgbaton._is_read_committed() then
         return 0;
     end if;
+    select * into strict v_place from pgbaton.heal_place;
     with recursive waiting as (
         -- A loose index scan: one step a key, however many jobs wait.
-        (
-            select s.queue_id, s.singleton_key from pgbaton.span as s
-            where s.state = 'waiting'
-            order by s.queue_id, s.singleton_key, s.key_position limit 1
-        )
+        select v_place.queue_id as queue_id, v_place.singleton_key as singleton_key, 0 as step
         union all
-        select n.queue_id, n.singleton_key
+        select n.queue_id, n.singleton_key, w.step + 1
         from waiting as w
         cross join lateral (
             select s.queue_id, s.singleton_key from pgbaton.span as s
             where s.state = 'waiting' and (s.queue_id, s.singleton_key) > (w.queue_id, w.singleton_key)
-            order by s.queue_id, s.singleton_key, s.key_position limit 1
+            order by s.queue_id, s.singleton_key, s.key_position
+            limit 1
         ) as n
+        where w.step < max_keys
+    ), released as (
+        insert into pgbaton.baton_release (queue_id, singleton_key)
+        select w.queue_id, w.singleton_key
+        from waiting as w
+        where w.step > 0 and not exists (
+            select from pgbaton.span as s
+            where s.queue_id = w.queue_id and s.held_key = w.singleton_key
+            offset 0
+        ) and not exists (
+            select from pgbaton.baton_release as r
+            where r.queue_id = w.queue_id and r.singleton_key = w.singleton_key
+            offset 0
+        )
+        returning queue_id
     )
-    insert into pgbaton.baton_release (queue_id, singleton_key)
-    select w.queue_id, w.singleton_key
-    from waiting as w
-    where not exists (
-        select from pgbaton.span as s where s.queue_id = w.queue_id and s.held_key = w.singleton_key offset 0
-    ) and not exists (
-        select from pgbaton.baton_release as r
-        where r.queue_id = w.queue_id and r.singleton_key = w.singleton_key offset 0
-    )
-    limit 1000;
-    get diagnostics v_count = row_count;
-    return v_count;
+    select l.queue_id, l.singleton_key, l.step, (select count(*) from released)
+    into v_place.queue_id, v_place.singleton_key, v_seen, v_healed
+    from waiting as l
+    order by l.step desc
+    limit 1;
+
+    -- The next call goes on where this one stopped, or begins again at the end.
+    update pgbaton.heal_place as p
+    set queue_id = case when v_seen < max_keys then 0 else v_place.queue_id end,
+        singleton_key = case when v_seen < max_keys then '' else v_place.singleton_key end
+    where v_seen > 0;
+    return v_healed;
 end;
 $$;
-comment on function pgbaton._heal_keys() is
-'Finds keys that have waiting jobs, no holder and no baton_release row, which should not be, gives them such a row and returns how many.';
+comment on function pgbaton._heal_keys(integer) is
+'Finds keys that have waiting jobs, no holder and no baton_release row, which should not be, gives them such a row and returns how many.
+Looks at max_keys keys a call, in turn.';

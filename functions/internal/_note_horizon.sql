@@ -4,9 +4,9 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-    v_position bigint;
+    -- Not a scan of the sequence: with sequential scans off it costs enough to be compiled.
+    v_position constant bigint := coalesce(pg_sequence_last_value('pgbaton.position_seq'), 0);
 begin
-    select s.last_value into v_position from pgbaton.position_seq as s;
     if v_position < last_horizon + 64 * 256 or pg_current_xact_id_if_assigned() is not null then
         return;
     end if;

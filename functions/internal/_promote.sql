@@ -25,12 +25,13 @@ begin
         )
     ), locked as materialized (
         -- The head or none: a head that is locked leaves its key to a baton_release row.
-        select s.lo from pgbaton.span as s
-        where s.lo = any (array(select h.lo from heads as h)) and s.state = 'waiting'
+        -- The state is looked at outside, or all waiting jobs would be read through span_waiting_idx.
+        select s.lo, s.state from pgbaton.span as s
+        where s.lo = any (array(select h.lo from heads as h))
         order by s.lo
         for update skip locked
     ), tickets as materialized (
-        select l.lo, nextval('pgbaton.position_seq') as position from locked as l
+        select l.lo, nextval('pgbaton.position_seq') as position from locked as l where l.state = 'waiting'
     ), promoted as (
         update pgbaton.span as s
         set state = 'pending', ready = (s.run_at is null or s.run_at <= v_now),

@@ -8,14 +8,12 @@ declare
     v_xmin constant xid8 := pg_snapshot_xmin(pg_current_snapshot());
     v_due bigint;
     v_recovered bigint;
-    v_healed bigint;
     v_rewound bigint;
 begin
     perform pgbaton._pass_released();
     v_due := pgbaton._make_due('-infinity', v_now, 10000);
     v_recovered := pgbaton._recover(pgbaton._ended_leases('-infinity', v_now, 1000), 'the lease ended');
     v_rewound := pgbaton._recheck_watermarks();
-    v_healed := pgbaton._heal_keys();
 
     delete from pgbaton.watermark as w
     where w.recorded_at < v_now - interval '1 minute' and exists (
@@ -24,9 +22,7 @@ begin
     );
     insert into pgbaton.watermark (kind, lane_id, value, below_xid, recorded_at)
     values ('sweep', 0, pgbaton._micros(v_now), v_xmin, v_now);
-    return jsonb_build_object(
-        'made_due', v_due, 'recovered', v_recovered, 'keys_healed', v_healed, 'lanes_rewound', v_rewound
-    );
+    return jsonb_build_object('made_due', v_due, 'recovered', v_recovered, 'lanes_rewound', v_rewound);
 end;
 $$;
 comment on function pgbaton._sweep() is

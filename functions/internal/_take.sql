@@ -18,35 +18,45 @@ begin
             from (select distinct j.id from unnest(job_ids) as j (id)) as d
         ) as i
         group by i.run
-    ), locked as (
-        select
-            s.lo as whole_lo, s.hi as whole_hi,
-            greatest(s.lo, r.first) as lo, least(s.hi, r.last) as hi,
-            s.position + greatest(s.lo, r.first) - s.lo as position,
-            s.key_position, s.lease_token, s.lease_until, s.claimed_at, s.started_at, s.run_at, s.changed_at,
-            s.day, s.queue_id, s.lane_id, s.state, s.attempt, s.extra_attempts, s.ready,
-            s.singleton_key, s.held_key, s.worker_id
+    ), found as materialized (
+        -- Without a lock, by the primary key: any other way reads the whole index of a state.
+        select r.first, r.last, f.lo
         from runs as r
-        inner join pgbaton.span as s on s.lo > r.first - 64 and s.lo <= r.last and s.hi >= r.first
-        where s.state = any (states)
+        cross join lateral (
+            select s.lo from pgbaton.span as s
+            where s.lo > r.first - 64 and s.lo <= r.last and s.hi >= r.first
+            order by s.lo
+            offset 0
+        ) as f
+    ), locked as materialized (
+        select s.* from pgbaton.span as s
+        where s.lo = any (array(select f.lo from found as f))
+            and s.state = any (states)
             and (not is_fenced or s.lease_token = _take.lease_token
                 or (_take.lease_token is null and s.held_key is null))
         order by s.lo
-        for update of s
+        for update
+    ), pieces as (
+        select
+            l.*, greatest(l.lo, f.first) as piece_lo, least(l.hi, f.last) as piece_hi
+        from found as f
+        inner join locked as l on l.lo = f.lo
+        where l.hi >= f.first
     )
     select
         array_agg(
             row(
-                p.lo, p.hi, p.position, p.key_position, p.lease_token, p.lease_until, p.claimed_at, p.started_at,
-                p.run_at, p.changed_at, p.day, p.queue_id, p.lane_id, p.state, p.attempt, p.extra_attempts, p.ready,
-                p.singleton_key, p.held_key, p.worker_id
-            )::pgbaton.span order by p.lo
+                p.piece_lo, p.piece_hi, p.position + p.piece_lo - p.lo, p.key_position, p.lease_token, p.lease_until,
+                p.claimed_at, p.started_at, p.run_at, p.changed_at, p.day, p.queue_id, p.lane_id, p.state, p.attempt,
+                p.extra_attempts, p.ready, p.singleton_key, p.held_key, p.worker_id
+            )::pgbaton.span
+            order by p.piece_lo
         ),
-        array_agg(p.whole_lo order by p.lo),
-        array_agg(p.whole_hi order by p.lo),
-        bool_or(p.lo > p.whole_lo or p.hi < p.whole_hi)
+        array_agg(p.lo order by p.piece_lo),
+        array_agg(p.hi order by p.piece_lo),
+        bool_or(p.piece_lo > p.lo or p.piece_hi < p.hi)
     into v_pieces, v_los, v_his, v_is_partial
-    from locked as p;
+    from pieces as p;
 
     if v_pieces is null then
         return '{}';

@@ -3,6 +3,9 @@ returns setof pgbaton.enqueue_outcome
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
 set timezone = 'UTC'
 set datestyle = 'ISO'
 set intervalstyle = 'postgres'

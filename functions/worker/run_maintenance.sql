@@ -4,6 +4,8 @@ language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
 as $$
 declare
     v_partitions integer;
@@ -12,7 +14,8 @@ begin
         return jsonb_build_object('skipped', 'another session is at it');
     end if;
     v_partitions := pgbaton._add_partitions();
-    return pgbaton._sweep() || jsonb_build_object('partitions_added', v_partitions);
+    return jsonb_build_object('partitions_added', v_partitions, 'keys_healed', pgbaton._heal_keys(10000))
+        || pgbaton._sweep();
 end;
 $$;
 comment on function pgbaton.run_maintenance() is
