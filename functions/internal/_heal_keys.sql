@@ -4,14 +4,17 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-    v_place pgbaton.heal_place;
+    v_place record;
     v_seen integer;
     v_healed bigint;
 begin
     if not pgbaton._is_read_committed() then
         return 0;
     end if;
-    select * into strict v_place from pgbaton.heal_place;
+    select
+        coalesce(max(p.queue_id), 0) as queue_id, coalesce(max(p.singleton_key), '') as singleton_key
+    into v_place
+    from pgbaton.heal_place as p;
     with recursive waiting as (
         -- A loose index scan: one step a key, however many jobs wait.
         select v_place.queue_id as queue_id, v_place.singleton_key as singleton_key, 0 as step
@@ -47,10 +50,15 @@ begin
     limit 1;
 
     -- The next call goes on where this one stopped, or begins again at the end.
-    update pgbaton.heal_place as p
-    set queue_id = case when v_seen < max_keys then 0 else v_place.queue_id end,
-        singleton_key = case when v_seen < max_keys then '' else v_place.singleton_key end
-    where v_seen > 0;
+    if v_seen < max_keys then
+        v_place.queue_id := 0;
+        v_place.singleton_key := '';
+    end if;
+    insert into pgbaton.heal_place as p (queue_id, singleton_key)
+    select v_place.queue_id, v_place.singleton_key
+    where v_seen > 0
+    on conflict on constraint heal_place_pkey do update
+    set queue_id = excluded.queue_id, singleton_key = excluded.singleton_key;
     return v_healed;
 end;
 $$;

@@ -15,9 +15,10 @@ begin
 
     -- In one order, so that two statements for the same queues never wait for each other in a circle.
     for v_queue in
-        select (pgbaton._require_queue(d.queue)).*
+        select q.*
         from (select distinct a.queue from added as a) as d
-        order by 1
+        cross join lateral pgbaton._require_queue(d.queue) as q
+        order by q.id
     loop
         with lanes as materialized (
             select d.*, pgbaton._lane_id(v_queue, d.priority, d.job_type, d.tags) as lane_id

@@ -1,7 +1,14 @@
 -- Nothing can be read here, and Spark's overwrite fails on a view instead of losing jobs.
 create or replace view pgbaton.enqueue_inbox as
 select
-    r.queue, r.payload, r.priority, r.singleton_key, r.job_type, r.tags, r.run_at, r.order_no
+    r.queue,
+    r.payload,
+    r.priority,
+    r.singleton_key,
+    r.job_type,
+    r.tags,
+    r.run_at,
+    r.order_no
 from pgbaton.inbox_row as r
 where false;
 comment on view pgbaton.enqueue_inbox is

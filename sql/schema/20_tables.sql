@@ -252,13 +252,15 @@ comment on column pgbaton.baton_release.queue_id is 'Queue of the key.';
 comment on column pgbaton.baton_release.singleton_key is 'The key.';
 
 create table pgbaton.heal_place (
+    is_only boolean not null default true constraint heal_place_pkey primary key
+    constraint heal_place_is_only_check check (is_only),
     queue_id integer not null,
     singleton_key text not null
 );
-comment on table pgbaton.heal_place is 'One row: the key at which run_maintenance last stopped looking for keys to heal.';
+comment on table pgbaton.heal_place is 'At most one row: the key at which run_maintenance last stopped looking for keys to heal.';
+comment on column pgbaton.heal_place.is_only is 'Always true.';
 comment on column pgbaton.heal_place.queue_id is 'Queue of that key.';
 comment on column pgbaton.heal_place.singleton_key is 'The key.';
-insert into pgbaton.heal_place values (0, '');
 
 create table pgbaton.watermark (
     kind text not null,
