@@ -1,0 +1,563 @@
+"""Measures pgbaton on a server of its own and prints one JSON line for each workload.
+
+A figure is the median of several runs, each in a fresh copy of the database. Server CPU is the time
+of the postmaster's finished children, so it counts backends and autovacuum, but no client. Goals
+are those of the project; ratios are taken within one run, alternating with their baseline.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import psycopg
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
+
+from pgbaton import embedded, install
+
+Connection = psycopg.Connection[Any]
+SETTINGS = {
+    "shared_buffers": "1GB",
+    "max_wal_size": "8GB",
+    "checkpoint_timeout": "30min",
+    "synchronous_commit": "on",
+}
+PAYLOAD = "jsonb_build_object('i', i, 'pad', repeat('x', 170))"  # about 200 bytes
+CLIENTS = 4
+TEMPLATE = "bench_template"
+
+
+class Cost(NamedTuple):
+    """What a stretch of work took on the server."""
+
+    jobs: int
+    seconds: float
+    cpu_us: float
+    wal_bytes: float
+
+    @property
+    def per_second(self) -> float:
+        return self.jobs / self.seconds
+
+
+class Bench:
+    """A server, and the workloads to run on it."""
+
+    def __init__(self, server: embedded.Server, runs: int, scale: float) -> None:
+        self.server = server
+        self.runs = runs
+        self.scale = scale
+        with self.connect("postgres") as conn:
+            row = conn.execute("show data_directory").fetchone()
+        assert row is not None
+        self.postmaster = int(Path(row[0], "postmaster.pid").read_text().splitlines()[0])
+
+    def connect(self, database: str) -> Connection:
+        return psycopg.connect(self.server.dsn(dbname=database), autocommit=True)
+
+    def count(self, jobs: int) -> int:
+        """A number of jobs, scaled, in thousands."""
+        return max(1000, int(jobs * self.scale) // 1000 * 1000)
+
+    @contextmanager
+    def database(self) -> Iterator[str]:
+        """A fresh database with pgbaton and the queues `plain` and `ordered`."""
+        name = "bench"
+        with self.connect("postgres") as conn:
+            conn.execute(f"drop database if exists {name} with (force)")
+            conn.execute(f"create database {name} template {TEMPLATE}")
+        yield name
+
+    def cpu_ticks(self) -> int:
+        fields = Path(f"/proc/{self.postmaster}/stat").read_text().rpartition(")")[2].split()
+        return int(fields[13]) + int(fields[14])
+
+    def wait_for_backends(self, database: str) -> None:
+        """Waits until no client backend is left: only then has the postmaster their CPU time."""
+        with self.connect("postgres") as conn:
+            while conn.execute(
+                "select from pg_stat_activity where datname = %s", (database,)
+            ).fetchone():
+                time.sleep(0.01)
+
+    def measure(self, database: str, jobs: int, work: Callable[[], None]) -> Cost:
+        """Runs work, which opens and closes its connections, and tells what it cost."""
+        with self.connect("postgres") as conn:
+            conn.execute("checkpoint")
+            wal = wal_position(conn)
+        self.wait_for_backends(database)
+        ticks = self.cpu_ticks()
+        started = time.perf_counter()
+        work()
+        seconds = time.perf_counter() - started
+        self.wait_for_backends(database)
+        cpu = (self.cpu_ticks() - ticks) / os.sysconf("SC_CLK_TCK")
+        with self.connect("postgres") as conn:
+            written = wal_position(conn) - wal
+        return Cost(jobs, seconds, cpu * 1e6 / jobs, written / jobs)
+
+
+def wal_position(conn: Connection) -> int:
+    row = conn.execute("select pg_current_wal_insert_lsn() - '0/0'::pg_lsn").fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def enqueue_bulk(conn: Connection, jobs: int) -> None:
+    for _ in range(jobs // 1000):
+        conn.execute(
+            f"select count(*) from pgbaton.enqueue_batch('plain',"
+            f" array(select {PAYLOAD} from generate_series(1, 1000) as i))"
+        )
+
+
+def enqueue_singly(conn: Connection, jobs: int, queue: str = "plain", tags: str = "{}") -> None:
+    conn.execute(
+        f"do $$ begin for i in 1 .. {jobs} loop"
+        f" perform pgbaton.enqueue_job('{queue}', {PAYLOAD}, tags => '{tags}'); end loop; end $$"
+    )
+
+
+def enqueue_keyed(conn: Connection, jobs: int, keys: int) -> None:
+    for first in range(0, jobs, 20000):
+        last = min(jobs, first + 20000)
+        conn.execute(
+            f"select count(*) from pgbaton.enqueue_batch('ordered',"
+            f" array(select {PAYLOAD} from generate_series({first} + 1, {last}) as i),"
+            f" array(select 'key-' || i % {keys} from generate_series({first} + 1, {last}) as i))"
+        )
+
+
+def drain(dsn: str, queue: str, batch: int, worker: str) -> list[tuple[int, float]]:
+    """Claims and completes until nothing is left; returns (jobs, when) for each batch."""
+    done = []
+    with psycopg.connect(dsn, autocommit=True) as conn:
+        while True:
+            claimed = conn.execute(
+                "select id, lease_token, payload"
+                " from pgbaton.claim_job_batch(%s, %s, batch_size => %s)",
+                (worker, [queue], batch),
+            ).fetchall()
+            if not claimed:
+                return done
+            verdicts = conn.execute(
+                "select verdict from pgbaton.complete_jobs(%s, %s)",
+                ([row[0] for row in claimed], claimed[0][1]),
+            ).fetchall()
+            assert {row[0] for row in verdicts} == {"ok"}
+            done.append((len(claimed), time.perf_counter()))
+
+
+def drain_process(dsn: str, queue: str, batch: int, worker: str, results: Any) -> None:
+    results.put(sum(jobs for jobs, _ in drain(dsn, queue, batch, worker)))
+
+
+def drain_together(dsn: str, queue: str, batch: int, expected: int) -> None:
+    """Drains with several processes and checks that each job was completed once."""
+    results: Any = multiprocessing.Queue()
+    workers = [
+        multiprocessing.Process(target=drain_process, args=(dsn, queue, batch, f"w{n}", results))
+        for n in range(CLIENTS)
+    ]
+    for worker in workers:
+        worker.start()
+    total = sum(results.get() for _ in workers)
+    for worker in workers:
+        worker.join()
+    assert total == expected, f"{total} jobs completed instead of {expected}"
+
+
+def report(name: str, figures: dict[str, Any], goals: dict[str, tuple[float, float]]) -> bool:
+    """Prints the JSON line of a workload. goals: name -> (what was measured, at most)."""
+    missed = [
+        f"{goal} {value:.2f} > {limit}" for goal, (value, limit) in goals.items() if value > limit
+    ]
+    line: dict[str, Any] = {"workload": name, **figures}
+    line["goals"] = {goal: limit for goal, (_, limit) in goals.items()}
+    line["missed"] = missed
+    print(json.dumps(line), flush=True)
+    return not missed
+
+
+def cost_figures(costs: list[Cost]) -> dict[str, Any]:
+    cpu = [cost.cpu_us for cost in costs]
+    return {
+        "jobs": costs[0].jobs,
+        "runs": len(costs),
+        "jobs_per_s": round(statistics.median(cost.per_second for cost in costs)),
+        "server_cpu_us_per_job": round(statistics.median(cpu), 2),
+        "server_cpu_us_spread": [round(min(cpu), 2), round(max(cpu), 2)],
+        "wal_bytes_per_job": round(statistics.median(cost.wal_bytes for cost in costs)),
+    }
+
+
+def drain_workload(
+    bench: Bench,
+    name: str,
+    queue: str,
+    jobs: int,
+    fill: Callable[[Connection, int], None],
+    cpu: float,
+    wal: float,
+) -> bool:
+    costs = []
+    for _ in range(bench.runs):
+        with bench.database() as database:
+            with bench.connect(database) as conn:
+                fill(conn, jobs)
+                conn.execute("vacuum analyze")
+            dsn = bench.server.dsn(dbname=database)
+            costs.append(
+                bench.measure(database, jobs, partial(drain_together, dsn, queue, 100, jobs))
+            )
+    figures = cost_figures(costs)
+    goals = {
+        "server_cpu_us_per_job": (figures["server_cpu_us_per_job"], cpu),
+        "wal_bytes_per_job": (figures["wal_bytes_per_job"], wal),
+    }
+    return report(
+        name, figures, {goal: pair for goal, pair in goals.items() if pair[1] < float("inf")}
+    )
+
+
+def drain_bulk(bench: Bench) -> bool:
+    return drain_workload(bench, "drain_bulk", "plain", bench.count(200_000), enqueue_bulk, 12, 120)
+
+
+def drain_single(bench: Bench) -> bool:
+    return drain_workload(
+        bench, "drain_single", "plain", bench.count(60_000), enqueue_singly, 20, float("inf")
+    )
+
+
+def drain_keyed(bench: Bench) -> bool:
+    jobs = bench.count(100_000)
+    return drain_workload(
+        bench,
+        "drain_keyed",
+        "ordered",
+        jobs,
+        lambda conn, count: enqueue_keyed(conn, count, count // 10),
+        60,
+        float("inf"),
+    )
+
+
+def enqueue_batch(bench: Bench) -> bool:
+    jobs = bench.count(200_000)
+    costs = []
+    for _ in range(bench.runs):
+        with bench.database() as database:
+
+            def work(database: str = database) -> None:
+                with bench.connect(database) as conn:
+                    enqueue_bulk(conn, jobs)
+
+            costs.append(bench.measure(database, jobs, work))
+    figures = cost_figures(costs)
+    return report(
+        "enqueue_batch",
+        figures,
+        {
+            "server_cpu_us_per_job": (figures["server_cpu_us_per_job"], 6),
+            "wal_bytes_per_job": (figures["wal_bytes_per_job"], 450),
+        },
+    )
+
+
+def ratio_workload(
+    bench: Bench,
+    name: str,
+    limit: float,
+    prepare: Callable[[Connection], None],
+    ours: Callable[[Connection], float],
+    baseline: Callable[[Connection], float],
+) -> bool:
+    """Alternates between ours and a baseline on one connection; both return seconds."""
+    mine, theirs = [], []
+    with bench.database() as database, bench.connect(database) as conn:
+        prepare(conn)
+        for _ in range(bench.runs):
+            mine.append(ours(conn))
+            theirs.append(baseline(conn))
+    ratio = statistics.median(mine) / statistics.median(theirs)
+    figures = {
+        "runs": bench.runs,
+        "ms": round(statistics.median(mine) * 1e3, 3),
+        "baseline_ms": round(statistics.median(theirs) * 1e3, 3),
+        "ratio": round(ratio, 3),
+        "ratio_spread": [
+            round(min(a / b for a, b in zip(mine, theirs, strict=True)), 3),
+            round(max(a / b for a, b in zip(mine, theirs, strict=True)), 3),
+        ],
+    }
+    return report(name, figures, {"ratio": (ratio, limit)})
+
+
+def seconds(work: Callable[[], object], times: int) -> float:
+    """Mean time of one call."""
+    started = time.perf_counter()
+    for _ in range(times):
+        work()
+    return (time.perf_counter() - started) / times
+
+
+PLAIN_TABLE = """
+create table textbook (
+    id bigint generated always as identity primary key, queue text not null,
+    status text not null default 'pending', priority integer not null default 100,
+    payload jsonb not null, created_at timestamptz not null default now(),
+    finished_at timestamptz
+);
+create index on textbook (priority desc, id) where status = 'pending';
+"""
+
+
+def enqueue_single(bench: Bench) -> bool:
+    payload = json.dumps({"i": 1, "pad": "x" * 170})
+
+    def prepare(conn: Connection) -> None:
+        conn.execute(PLAIN_TABLE)
+
+    def ours(conn: Connection) -> float:
+        statement = "select pgbaton.enqueue_job('plain', %s::jsonb)"
+        return seconds(lambda: conn.execute(statement, (payload,)).fetchone(), 2000)
+
+    def baseline(conn: Connection) -> float:
+        statement = "insert into textbook (queue, payload) values ('plain', %s::jsonb) returning id"
+        return seconds(lambda: conn.execute(statement, (payload,)).fetchone(), 2000)
+
+    return ratio_workload(bench, "enqueue_single_vs_insert", 1.3, prepare, ours, baseline)
+
+
+def ack_singly(bench: Bench) -> bool:
+    """One complete_job for each job of a batch claim, against one UPDATE for each row."""
+
+    def prepare(conn: Connection) -> None:
+        conn.execute(PLAIN_TABLE)
+        enqueue_bulk(conn, 1000 * bench.runs)
+        conn.execute(
+            f"insert into textbook (queue, payload)"
+            f" select 'plain', {PAYLOAD} from generate_series(1, {1000 * bench.runs}) as i"
+        )
+        conn.execute("vacuum analyze")
+
+    def ours(conn: Connection) -> float:
+        total = 0.0
+        for _ in range(10):
+            claimed = conn.execute(
+                "select id, lease_token"
+                " from pgbaton.claim_job_batch('w', array['plain'], batch_size => 100)"
+            ).fetchall()
+            assert len(claimed) == 100
+            started = time.perf_counter()
+            for job_id, token in claimed:
+                conn.execute("select pgbaton.complete_job(%s, lease_token => %s)", (job_id, token))
+            total += time.perf_counter() - started
+        return total / 1000
+
+    def baseline(conn: Connection) -> float:
+        ids = conn.execute(
+            "select id from textbook where status = 'pending' order by id limit 1000"
+        ).fetchall()
+        started = time.perf_counter()
+        for (row_id,) in ids:
+            conn.execute(
+                "update textbook set status = 'done', finished_at = now() where id = %s", (row_id,)
+            )
+        return (time.perf_counter() - started) / len(ids)
+
+    return ratio_workload(bench, "ack_singly_vs_update", 1.2, prepare, ours, baseline)
+
+
+def held_snapshot(bench: Bench, queue: str, fill: Callable[[Connection, int], None]) -> bool:
+    """The rate of the last tenth against the first, under a snapshot older than the first claim."""
+    jobs = bench.count(200_000)
+    ratios, first_rates = [], []
+    for _ in range(min(bench.runs, 3)):
+        with bench.database() as database:
+            with bench.connect(database) as conn:
+                fill(conn, jobs)
+                conn.execute("vacuum analyze")
+            with bench.connect(database) as holder, holder.transaction():
+                holder.execute("set transaction isolation level repeatable read")
+                holder.execute("select count(*) from pgbaton.queue")
+                started = time.perf_counter()
+                done = drain(bench.server.dsn(dbname=database), queue, 100, "w")
+            assert sum(count for count, _ in done) == jobs
+            first, last = (
+                rate(done, started, 0, jobs // 10),
+                rate(done, started, jobs * 9 // 10, jobs),
+            )
+            ratios.append(last / first)
+            first_rates.append(first)
+    ratio = statistics.median(ratios)
+    figures = {
+        "jobs": jobs,
+        "runs": len(ratios),
+        "first_tenth_jobs_per_s": round(statistics.median(first_rates)),
+        "last_over_first": round(ratio, 3),
+        "spread": [round(min(ratios), 3), round(max(ratios), 3)],
+    }
+    # Told as slowdown, so that as everywhere less is better.
+    return report(f"held_snapshot_{queue}", figures, {"slowdown": (1 / ratio, 1.25)})
+
+
+def rate(done: list[tuple[int, float]], started: float, first: int, last: int) -> float:
+    """Jobs per second between the first-th and the last-th job."""
+    total, begin, end = 0, started, started
+    for count, at in done:
+        if total < first:
+            begin = at
+        total += count
+        end = at
+        if total >= last:
+            break
+    return (last - first) / (end - begin)
+
+
+def claim_time(queue: str, tags: str) -> Callable[[Connection], float]:
+    def work(conn: Connection) -> float:
+        statement = (
+            "select count(*) from pgbaton.claim_job_batch('w', %s, tags => %s, batch_size => 10)"
+        )
+        return seconds(lambda: conn.execute(statement, ([queue], tags)).fetchone(), 100)
+
+    return work
+
+
+def claim_beside_backlog(
+    bench: Bench,
+    name: str,
+    fill_small: Callable[[Connection], None],
+    fill_backlog: Callable[[Connection], None],
+    work: Callable[[Connection], float],
+) -> bool:
+    """Time of a claim of 10 with a million jobs beside it that it may not take, against none."""
+    with_backlog, without = [], []
+    times: dict[bool, list[float]] = {True: with_backlog, False: without}
+    for crowded in (False, True):
+        with bench.database() as database, bench.connect(database) as conn:
+            if crowded:
+                fill_backlog(conn)
+            for _ in range(bench.runs):
+                fill_small(conn)
+            conn.execute("vacuum analyze")
+            for _ in range(bench.runs):
+                times[crowded].append(work(conn))
+    ratio = statistics.median(with_backlog) / statistics.median(without)
+    figures = {
+        "runs": bench.runs,
+        "claim_ms": round(statistics.median(with_backlog) * 1e3, 3),
+        "claim_ms_without": round(statistics.median(without) * 1e3, 3),
+        "ratio": round(ratio, 3),
+    }
+    return report(name, figures, {"ratio": (ratio, 1.2)})
+
+
+def claim_beside_hot_key(bench: Bench) -> bool:
+    """A million jobs wait behind one key that is held."""
+
+    def backlog(conn: Connection) -> None:
+        enqueue_keyed(conn, bench.count(1_000_000), 1)
+        conn.execute("select count(*) from pgbaton.claim_job_batch('hot', null, lease => '1 day')")
+
+    return claim_beside_backlog(
+        bench, "claim_beside_hot_key", small_keys, backlog, claim_time("ordered", "{}")
+    )
+
+
+def small_keys(conn: Connection) -> None:
+    """A thousand claimable jobs, each of a key of its own."""
+    conn.execute(
+        f"with last as (select coalesce(max(id), 0) as id from pgbaton.job)"
+        f" select count(*) from last, pgbaton.enqueue_batch('ordered',"
+        f" array(select {PAYLOAD} from generate_series(1, 1000) as i),"
+        f" array(select 'own-' || last.id + i from generate_series(1, 1000) as i))"
+    )
+
+
+def claim_beside_lanes(bench: Bench) -> bool:
+    """A million older jobs of 200 other lanes, which the worker does not ask for."""
+
+    def backlog(conn: Connection) -> None:
+        jobs = bench.count(1_000_000) // 200
+        conn.execute(
+            f"select count(*) from generate_series(1, 200) as lane, pgbaton.enqueue_batch('plain',"
+            f" array(select {PAYLOAD} from generate_series(1, {jobs}) as i),"
+            f" tags => array['other-' || lane])"
+        )
+
+    def small(conn: Connection) -> None:
+        enqueue_singly(conn, 1000, tags="{mine}")
+
+    return claim_beside_backlog(
+        bench, "claim_beside_lanes", small, backlog, claim_time("plain", "{mine}")
+    )
+
+
+WORKLOADS: dict[str, Callable[[Bench], bool]] = {
+    "enqueue_batch": enqueue_batch,
+    "enqueue_single": enqueue_single,
+    "drain_bulk": drain_bulk,
+    "drain_single": drain_single,
+    "drain_keyed": drain_keyed,
+    "ack_singly": ack_singly,
+    "held_snapshot_plain": lambda bench: held_snapshot(bench, "plain", enqueue_singly),
+    "held_snapshot_ordered": lambda bench: held_snapshot(
+        bench, "ordered", lambda conn, jobs: enqueue_keyed(conn, jobs, 10_000)
+    ),
+    "claim_beside_hot_key": claim_beside_hot_key,
+    "claim_beside_lanes": claim_beside_lanes,
+}
+
+
+def prepare_template(server: embedded.Server) -> None:
+    with psycopg.connect(server.dsn(), autocommit=True) as conn:
+        conn.execute(f"create database {TEMPLATE}")
+    with psycopg.connect(server.dsn(dbname=TEMPLATE), autocommit=True) as conn:
+        install.install(conn)
+        conn.execute("select pgbaton.create_queue('plain')")
+        conn.execute("select pgbaton.create_fifo_queue('ordered')")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("workloads", nargs="*", metavar="WORKLOAD", help=", ".join(WORKLOADS))
+    parser.add_argument("--runs", type=int, default=5, help="runs of each (default: 5)")
+    parser.add_argument("--scale", type=float, default=1.0, help="share of the jobs (default: 1)")
+    parser.add_argument("--bindir", type=Path, help="server programs (default: the embedded ones)")
+    options = parser.parse_args()
+    unknown = [name for name in options.workloads if name not in WORKLOADS]
+    if unknown or options.runs < 1 or options.scale <= 0:
+        parser.error(
+            f"unknown workloads: {', '.join(unknown)}" if unknown else "bad --runs or --scale"
+        )
+
+    bindir = embedded.use_bindir(options.bindir) if options.bindir else embedded.default_bindir()
+    print(f"bench: PostgreSQL {bindir.version}, {os.cpu_count()} cores", file=sys.stderr)
+    with (
+        tempfile.TemporaryDirectory(prefix="pgbaton-bench-") as home,
+        embedded.Server(bindir, Path(home), settings=SETTINGS) as server,
+    ):
+        prepare_template(server)
+        bench = Bench(server, options.runs, options.scale)
+        reached = [WORKLOADS[name](bench) for name in options.workloads or WORKLOADS]
+    print(f"bench: {sum(reached)} of {len(reached)} workloads reach their goals", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
