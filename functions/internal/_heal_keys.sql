@@ -56,7 +56,7 @@ begin
     end if;
     insert into pgbaton.heal_place as p (queue_id, singleton_key)
     select v_place.queue_id, v_place.singleton_key
-    where v_seen > 0
+    where v_seen > 0 or exists (select from pgbaton.heal_place as h where h.queue_id > 0)
     on conflict on constraint heal_place_pkey do update
     set queue_id = excluded.queue_id, singleton_key = excluded.singleton_key;
     return v_healed;
