@@ -2,6 +2,7 @@ create or replace function pgbaton._add_partitions()
 returns integer
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
+set lock_timeout = '200ms'
 as $$
 declare
     v_today constant date := pgbaton._day(pgbaton._now());
@@ -30,4 +31,5 @@ begin
 end;
 $$;
 comment on function pgbaton._add_partitions() is
-'Makes the partitions of today and the next three days where they are missing, and returns how many it made.';
+'Makes the partitions of today and the next three days where they are missing, and returns how many it made.
+Raises 55P03 when a table is in use for longer than 200 ms; everybody else waits behind it that long.';

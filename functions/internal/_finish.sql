@@ -14,7 +14,9 @@ begin
         s.lo, s.hi, s.claimed_at, s.started_at, pgbaton._now(), s.run_at, s.day, s.queue_id, s.lane_id,
         _finish.state, s.attempt, s.extra_attempts, s.worker_id, _finish.resolution
     from unnest(spans) as s;
-    perform pgbaton._pass_batons_of(spans);
+    if exists (select from unnest(spans) as s where s.held_key is not null) then
+        perform pgbaton._pass_batons_of(spans);
+    end if;
 end;
 $$;
 comment on function pgbaton._finish(pgbaton.span[], pgbaton.job_state, text) is

@@ -6,7 +6,7 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-    v_tags constant text[] := pgbaton._normal_tags(tags);
+    v_tags constant text[] := case when tags = '{}' then tags else pgbaton._normal_tags(tags) end;
     v_lane_id integer;
 begin
     select l.id into v_lane_id

@@ -15,15 +15,12 @@ begin
     v_recovered := pgbaton._recover(pgbaton._ended_leases('-infinity', v_now, 1000), 'the lease ended');
     v_rewound := pgbaton._recheck_watermarks();
 
-    delete from pgbaton.watermark as w
-    where w.recorded_at < v_now - interval '1 minute' and exists (
-        select from pgbaton.watermark as n
-        where n.kind = w.kind and n.lane_id = w.lane_id and n.value > w.value and n.below_xid <= v_xmin
-    );
+    perform pgbaton._drop_watermarks(v_now, v_xmin);
     insert into pgbaton.watermark (kind, lane_id, value, below_xid, recorded_at)
     values ('sweep', 0, pgbaton._micros(v_now), v_xmin, v_now);
     return jsonb_build_object('made_due', v_due, 'recovered', v_recovered, 'lanes_rewound', v_rewound);
 end;
 $$;
 comment on function pgbaton._sweep() is
-'The thorough upkeep: finds what the watermarks of the claim may have passed by. Bounded, so that it may run within a claim.';
+'The thorough upkeep: finds what the watermarks of the claim may have passed by. Bounded and without waiting for
+locks, so that it may run within a claim, and in several sessions at once.';

@@ -61,7 +61,7 @@ begin
     if v_has_ended then
         perform pgbaton._recover(pgbaton._ended_leases(v_leases_from, at, 100), 'the lease ended');
     end if;
-    if v_is_sweep_due and pg_try_advisory_xact_lock(pgbaton._lock_class(), 0) then
+    if v_is_sweep_due then
         perform pgbaton._sweep();
     end if;
     perform pgbaton._note_times(v_due_from, v_has_due, v_leases_from, v_has_ended, at);
@@ -69,4 +69,4 @@ end;
 $$;
 comment on function pgbaton._tend(timestamptz) is
 'The bounded upkeep that every claim does first: passes on released batons, makes due jobs claimable, recovers ended leases;
-every ten seconds, when nobody else does it, the thorough upkeep of _sweep.';
+every ten seconds the thorough upkeep of _sweep.';

@@ -26,7 +26,9 @@ as $$
 declare
     v_queue constant pgbaton.queue := pgbaton._require_queue(queue);
     v_lane_id constant integer := pgbaton._lane_id(v_queue, priority, job_type, tags);
-    v_run_at constant timestamptz := pgbaton._check_run_at(run_at, delay);
+    v_run_at constant timestamptz := case
+        when num_nonnulls(run_at, delay) > 0 then pgbaton._check_run_at(run_at, delay)
+    end;
     v_options constant pgbaton.job_options := pgbaton._job_options(
         max_attempts, retry_delay, retry_backoff, backoff_schedule, keys_if_undelivered
     );
