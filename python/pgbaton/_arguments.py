@@ -1,0 +1,181 @@
+"""Python values as arguments of SQL functions.
+
+Every argument travels as text without a type: a pgbaton function has one signature, so the server
+knows what to read it as. A value that PostgreSQL cannot hold is refused here, before anything is
+sent: a statement that fails in the middle would break the caller's transaction.
+"""
+
+from __future__ import annotations
+
+import json
+import operator
+import re
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from enum import Enum
+from typing import Any, Final, TypeAlias, TypedDict
+
+Argument: TypeAlias = str | None
+Json: TypeAlias = Any
+Interval: TypeAlias = timedelta | str
+
+
+class Default(Enum):
+    """Type of `DEFAULT`."""
+
+    DEFAULT = "DEFAULT"
+
+    def __repr__(self) -> str:
+        return self.value
+
+
+DEFAULT: Final = Default.DEFAULT
+"""Stands for an argument that is left out where None is a value of its own."""
+
+
+class NewJob(TypedDict, total=False):
+    """One job of `enqueue_jobs`; the keys mean what the parameters of `enqueue_job` mean."""
+
+    payload: Json
+    priority: int
+    singleton_key: str | None
+    job_type: str
+    tags: Iterable[str]
+    run_at: datetime | None
+    delay: Interval | None
+    max_attempts: int | None
+    retry_delay: Interval | None
+    retry_backoff: bool | None
+    backoff_schedule: Iterable[Interval] | None
+    keys_if_undelivered: Iterable[Iterable[str]] | None
+    dedup_id: str | None
+    on_duplicate: str
+
+
+def text(value: str | None) -> Argument:
+    if value is None:
+        return None
+    # psycopg would ask an enum's own dumper.
+    return _storable(str.__str__(value))
+
+
+def integer(value: int | None) -> Argument:
+    return None if value is None else format(operator.index(value), "d")
+
+
+def boolean(value: bool | None) -> Argument:
+    return None if value is None else str(bool(value))
+
+
+def instant(value: datetime | None) -> Argument:
+    if value is None:
+        return None
+    if value.utcoffset() is None:
+        raise ValueError(f"{value!r} has no time zone: pass an aware datetime")
+    return value.isoformat()
+
+
+def interval(value: Interval | None) -> Argument:
+    """A timedelta in seconds, since a day of an interval has 23 or 25 hours twice a year."""
+    if not isinstance(value, timedelta):
+        return text(value)
+    microseconds = value // timedelta(microseconds=1)
+    seconds, rest = divmod(abs(microseconds), 1_000_000)
+    return f"{'-' if microseconds < 0 else ''}{seconds}.{rest:06d} seconds"
+
+
+_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
+
+
+def json_value(value: Json | Default) -> Argument:
+    """JSON text; None is the JSON null."""
+    if value is DEFAULT:
+        return None
+    try:
+        dumped = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+    except ValueError as error:  # NaN, Infinity, a list in itself
+        raise ValueError(f"not a JSON value: {error}") from error
+    if "\\u0000" in dumped and _NUL.search(dumped):
+        raise ValueError("a text in a JSON value holds a NUL character, which jsonb cannot store")
+    return _storable(dumped)
+
+
+def result_value(value: Json) -> Argument:
+    """JSON text; None is no result."""
+    return None if value is None else json_value(value)
+
+
+def texts(values: Iterable[str | None] | None) -> Argument:
+    return None if values is None else _array(map(text, _several(values)))
+
+
+def integers(values: Iterable[int] | None) -> Argument:
+    return None if values is None else _array(map(integer, values))
+
+
+def intervals(values: Iterable[Interval] | None) -> Argument:
+    return None if values is None else _array(map(interval, _several(values)))
+
+
+def json_values(values: Iterable[Json] | None) -> Argument:
+    return None if values is None else _array(map(json_value, _several(values)))
+
+
+def result_values(values: Iterable[Json] | None) -> Argument:
+    return None if values is None else _array(map(result_value, _several(values)))
+
+
+def key_paths(values: Iterable[Iterable[str]] | None) -> Argument:
+    return None if values is None else json_value(_paths(values))
+
+
+def job_list(values: Iterable[NewJob] | None) -> Argument:
+    return None if values is None else json_value([_job(value) for value in _several(values)])
+
+
+def _job(value: NewJob) -> dict[str, Any]:
+    return {key: _IN_A_JOB.get(key, _unchanged)(part) for key, part in value.items()}
+
+
+def _unchanged(value: Any) -> Any:
+    return value
+
+
+def _list_of(convert: Any) -> Any:
+    return lambda values: None if values is None else [convert(v) for v in _several(values)]
+
+
+_paths = _list_of(_list_of(_unchanged))
+_IN_A_JOB: Mapping[str, Any] = {
+    "tags": _list_of(_unchanged),
+    "run_at": instant,
+    "delay": interval,
+    "retry_delay": interval,
+    "backoff_schedule": _list_of(interval),
+    "keys_if_undelivered": _paths,
+}
+
+
+def _several(values: Iterable[Any]) -> Iterable[Any]:
+    """A text is an iterable of texts too, but never what was meant."""
+    if isinstance(values, str | bytes | Mapping):
+        raise TypeError(f"{values!r} is one value: pass a list")
+    return values
+
+
+def _storable(value: str) -> str:
+    if "\0" in value:
+        raise ValueError(f"{value!r} holds a NUL character, which PostgreSQL cannot store")
+    if not value.isascii():
+        value.encode()  # half of a surrogate pair is a UnicodeEncodeError, a ValueError
+    return value
+
+
+def _array(items: Iterable[Argument]) -> str:
+    return "{" + ",".join(map(_item, items)) + "}"
+
+
+def _item(value: Argument) -> str:
+    if value is None:
+        return "NULL"
+    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'

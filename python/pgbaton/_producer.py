@@ -1,0 +1,171 @@
+"""Calls that add jobs: functions/producer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from pgbaton._arguments import (
+    DEFAULT,
+    Default,
+    Interval,
+    Json,
+    NewJob,
+    boolean,
+    instant,
+    integer,
+    interval,
+    intervals,
+    job_list,
+    json_value,
+    json_values,
+    key_paths,
+    text,
+    texts,
+)
+from pgbaton._calls import Caller
+from pgbaton.models import EnqueueOutcome
+
+
+class ProducerCalls(Caller):
+    """Role pgbaton_producer."""
+
+    def enqueue_job(
+        self,
+        queue: str,
+        payload: Json | Default = DEFAULT,
+        priority: int | None = None,
+        singleton_key: str | None = None,
+        job_type: str | None = None,
+        tags: Iterable[str] | None = None,
+        run_at: datetime | None = None,
+        delay: Interval | None = None,
+        max_attempts: int | None = None,
+        retry_delay: Interval | None = None,
+        retry_backoff: bool | None = None,
+        backoff_schedule: Iterable[Interval] | None = None,
+        keys_if_undelivered: Iterable[Iterable[str]] | None = None,
+        dedup_id: str | None = None,
+        on_duplicate: str | None = None,
+    ) -> int:
+        """Adds a job. It is there when the transaction commits.
+
+        Args:
+            queue (str): where to.
+            payload (Json): any JSON value up to 16 MB, None is the JSON null; default {}.
+            priority (int): larger runs first (150 explicit, 100 discovered, 30 backfill); it
+                orders keys, never jobs of one key. Default 100.
+            singleton_key (str): required in a FIFO queue, whose jobs of one key run in enqueue
+                order; up to 1024 bytes. Default none.
+            job_type (str): what workers may ask for; default ''.
+            tags (Iterable[str]): what workers may ask for, a set; default {}.
+            run_at (datetime): not before, aware; default at once. In a FIFO queue such a job
+                holds up its key.
+            delay (timedelta): not before this time from now, instead of run_at; default none.
+            max_attempts (int): runs at most; default the queue's.
+            retry_delay (timedelta): wait before a retry; default the queue's.
+            retry_backoff (bool): whether the wait grows; default the queue's.
+            backoff_schedule (Iterable[timedelta]): wait after each attempt; n waits mean n
+                retries. Default the queue's.
+            keys_if_undelivered (list[list[str]]): key paths under which the payload is stored
+                when the job fails for good; default none.
+            dedup_id (str): an id of your own, so that the call may be repeated; default none.
+            on_duplicate (str): what to do when the queue knows the dedup_id: error or skip
+                (return the earlier job's id); default error.
+
+        Returns:
+            int: the job's id. Ids identify; they do not say who came first.
+
+        Raises:
+            UnknownQueue: there is no such queue.
+            KeyRequired: a FIFO queue and no singleton_key.
+            DuplicateJob: the dedup_id is known.
+            TooManyLanes: too many combinations of priority, job_type and tags.
+            PayloadTooLarge: it is above 16 MB.
+            psycopg.errors.InvalidParameterValue: an argument is out of range, or both run_at
+                and delay are given.
+            ValueError: NaN, Infinity, a NUL character or a naive datetime; nothing was sent.
+        """
+        return self._value(
+            int,
+            "enqueue_job",
+            {"queue": text(queue)},
+            payload=json_value(payload),
+            priority=integer(priority),
+            singleton_key=text(singleton_key),
+            job_type=text(job_type),
+            tags=texts(tags),
+            run_at=instant(run_at),
+            delay=interval(delay),
+            max_attempts=integer(max_attempts),
+            retry_delay=interval(retry_delay),
+            retry_backoff=boolean(retry_backoff),
+            backoff_schedule=intervals(backoff_schedule),
+            keys_if_undelivered=key_paths(keys_if_undelivered),
+            dedup_id=text(dedup_id),
+            on_duplicate=text(on_duplicate),
+        )
+
+    def enqueue_jobs(self, queue: str, jobs: Iterable[NewJob]) -> list[EnqueueOutcome]:
+        """Adds many jobs, each with options of its own; all or nothing.
+
+        Jobs of one key keep the order of the input.
+
+        Args:
+            queue (str): where to.
+            jobs (Iterable[NewJob]): dicts with the keyword arguments of enqueue_job.
+
+        Returns:
+            list[EnqueueOutcome]: one for each job in input order.
+
+        Raises:
+            UnknownQueue, KeyRequired, DuplicateJob, TooManyLanes, PayloadTooLarge: as
+                enqueue_job.
+            psycopg.errors.InvalidParameterValue: an unknown key, or a value out of range.
+            ValueError: NaN, Infinity, a NUL character or a naive datetime; nothing was sent.
+        """
+        return self._rows(
+            EnqueueOutcome, "enqueue_jobs", {"queue": text(queue), "jobs": job_list(jobs)}
+        )
+
+    def enqueue_batch(
+        self,
+        queue: str,
+        payloads: Iterable[Json],
+        singleton_keys: Iterable[str | None] | None = None,
+        priority: int | None = None,
+        job_type: str | None = None,
+        tags: Iterable[str] | None = None,
+        run_at: datetime | None = None,
+    ) -> list[int]:
+        """Adds many jobs with the same options, the fast way; all or nothing.
+
+        Args:
+            queue (str): where to.
+            payloads (Iterable[Json]): one for each job; None is the JSON null.
+            singleton_keys (Iterable[str]): one for each job, None for no key; required in a
+                FIFO queue. Default none.
+            priority (int): of all; default 100.
+            job_type (str): of all; default ''.
+            tags (Iterable[str]): of all; default {}.
+            run_at (datetime): not before, aware; default at once.
+
+        Returns:
+            list[int]: ids in input order.
+
+        Raises:
+            UnknownQueue, KeyRequired, TooManyLanes, PayloadTooLarge: as enqueue_job.
+            psycopg.errors.ArraySubscriptError: payloads and singleton_keys differ in length.
+            psycopg.errors.InvalidParameterValue: an argument is out of range.
+            ValueError: NaN, Infinity, a NUL character or a naive datetime; nothing was sent.
+        """
+        return self._values(
+            int,
+            "enqueue_batch",
+            {"queue": text(queue), "payloads": json_values(payloads)},
+            singleton_keys=texts(singleton_keys),
+            priority=integer(priority),
+            job_type=text(job_type),
+            tags=texts(tags),
+            run_at=instant(run_at),
+        )

@@ -1,0 +1,123 @@
+"""What pgbaton raises: one class for each SQLSTATE of docs/errors.md.
+
+    psycopg.DatabaseError
+    └── PgbatonError
+        ├── IncompatibleServer   the database has another version of pgbaton, or none
+        ├── UnknownQueue         PB001
+        ├── UnknownJob           PB002
+        ├── InvalidState         PB003
+        ├── LeaseLost            PB004
+        ├── KeyRequired          PB005
+        ├── DuplicateJob         PB006
+        ├── QueueExists          PB007
+        ├── QueueNotEmpty        PB008
+        ├── NotPermitted         PB009
+        ├── TooManyLanes         PB010
+        ├── PayloadTooLarge      PB011
+        └── KeyBlocked           PB012
+
+Bad arguments have standard SQLSTATEs, so psycopg's own classes stand for them: among others
+psycopg.errors.InvalidParameterValue, NullValueNotAllowed and ArraySubscriptError.
+What the server could not even be asked is a ValueError.
+"""
+
+from __future__ import annotations
+
+import psycopg
+
+__all__ = [
+    "DuplicateJob",
+    "IncompatibleServer",
+    "InvalidState",
+    "KeyBlocked",
+    "KeyRequired",
+    "LeaseLost",
+    "NotPermitted",
+    "PayloadTooLarge",
+    "PgbatonError",
+    "QueueExists",
+    "QueueNotEmpty",
+    "TooManyLanes",
+    "UnknownJob",
+    "UnknownQueue",
+]
+
+
+class PgbatonError(psycopg.DatabaseError):
+    """Base of all errors of pgbaton; `str(error)` says what is wrong, `hint` what to do."""
+
+    @property
+    def hint(self) -> str | None:
+        """The sentence that names the next call; None if the server sent none."""
+        return self.diag.message_hint
+
+
+class IncompatibleServer(PgbatonError):
+    """The database has another version of pgbaton than this package works with, or none."""
+
+
+# `code` registers the class with psycopg, which then raises it itself.
+
+
+class UnknownQueue(PgbatonError, code="PB001"):
+    """There is no queue of that name."""
+
+
+class UnknownJob(PgbatonError, code="PB002"):
+    """There is no job of that id, or it belongs to another queue."""
+
+
+class InvalidState(PgbatonError, code="PB003"):
+    """The job's state does not accept the call, for example because it has ended."""
+
+
+class LeaseLost(PgbatonError, code="PB004"):
+    """The job was given to somebody else, or it holds a key and the call has no lease_token."""
+
+
+class KeyRequired(PgbatonError, code="PB005"):
+    """A FIFO queue takes no job without a singleton_key."""
+
+
+class DuplicateJob(PgbatonError, code="PB006"):
+    """The queue knows the dedup_id already."""
+
+
+class QueueExists(PgbatonError, code="PB007"):
+    """The queue exists with other settings."""
+
+
+class QueueNotEmpty(PgbatonError, code="PB008"):
+    """The queue still has live jobs."""
+
+
+class NotPermitted(PgbatonError, code="PB009"):
+    """The role may not do this on this queue."""
+
+
+class TooManyLanes(PgbatonError, code="PB010"):
+    """The queue has as many combinations of priority, job_type and tags as it may have."""
+
+
+class PayloadTooLarge(PgbatonError, code="PB011"):
+    """A payload is above 16 MB."""
+
+
+class KeyBlocked(PgbatonError, code="PB012"):
+    """The key is blocked."""
+
+
+_BY_SQLSTATE: dict[str, type[PgbatonError]] = {
+    kind.sqlstate: kind for kind in PgbatonError.__subclasses__() if kind.sqlstate
+}
+
+
+def typed(error: psycopg.Error) -> psycopg.Error:
+    """The same error as our class, should psycopg have raised another one for the SQLSTATE.
+
+    Its table is shared by the process: the last one who registered a code has it.
+    """
+    kind = _BY_SQLSTATE.get(error.sqlstate or "")
+    if kind is None or isinstance(error, kind):
+        return error
+    return kind(*error.args, info=error.pgresult)

@@ -1,0 +1,274 @@
+"""What calls return: frozen dataclasses, built from rows by the names of the columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from functools import lru_cache
+from operator import itemgetter
+from typing import Any, TypeVar, get_type_hints
+
+from pgbaton.errors import IncompatibleServer
+
+__all__ = [
+    "BlockedKey",
+    "ClaimedJob",
+    "EnqueueOutcome",
+    "JobInfo",
+    "JobState",
+    "JobStats",
+    "OnExhausted",
+    "QueueInfo",
+    "QueuePolicy",
+    "QueueStat",
+    "Verdict",
+]
+
+
+class QueuePolicy(StrEnum):
+    """How a queue treats jobs that share a singleton_key."""
+
+    STANDARD = "standard"
+    SHORT = "short"
+    SINGLETON = "singleton"
+    STATELY = "stately"
+    EXCLUSIVE = "exclusive"
+    FIFO = "fifo"
+
+
+class OnExhausted(StrEnum):
+    """What a failed job of a FIFO queue does to its key."""
+
+    BLOCK = "block"
+    CONTINUE = "continue"
+
+
+class JobState(StrEnum):
+    """State of a job: the first seven are live, the others final."""
+
+    WAITING = "waiting"
+    PENDING = "pending"
+    ACTIVE = "active"
+    RETRY = "retry"
+    UNKNOWN_RETRY = "unknown_retry"
+    CANCELLING = "cancelling"
+    FAILED = "failed"
+    COMPLETED = "completed"
+    STOPPED = "stopped"
+    UNSCHEDULED = "unscheduled"
+    UNKNOWN_STOPPED = "unknown_stopped"
+
+
+@dataclass(frozen=True, slots=True)
+class QueueInfo:
+    """A queue and its settings, as `create_queue` took them."""
+
+    queue: str
+    policy: QueuePolicy
+    on_exhausted: OnExhausted
+    max_attempts: int | None
+    """None is unlimited."""
+    retry_delay: timedelta
+    retry_backoff: bool
+    retry_delay_max: timedelta
+    backoff_schedule: list[timedelta] | None
+    lease: timedelta
+    retention: timedelta
+    dead_letter_retention: timedelta | None
+    """None is for ever."""
+    max_lanes: int
+    description: str | None
+    is_paused: bool
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class EnqueueOutcome:
+    """What `enqueue_jobs` did with one job."""
+
+    ordinal: int
+    """Place in the input, from 1."""
+    job_id: int
+    """The new job, or the earlier one when it is a duplicate."""
+    outcome: str
+    """`enqueued` or `duplicate`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedJob:
+    """A job leased to a worker until `lease_until`; later calls carry its `lease_token`."""
+
+    id: int
+    queue: str
+    job_type: str
+    tags: list[str]
+    priority: int
+    singleton_key: str | None
+    attempt: int
+    """This attempt, from 1."""
+    max_attempts: int | None
+    """None is unlimited."""
+    payload: Any
+    created_at: datetime
+    run_at: datetime | None
+    claimed_at: datetime
+    lease_until: datetime
+    lease_token: int
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a batch call did with one job."""
+
+    ordinal: int
+    """Place in the input, from 1."""
+    job_id: int
+    verdict: str
+    """`ok`, `lease_lost`, `cancel_requested`, `invalid_state` or `not_found`."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlockedKey:
+    """A key of a FIFO queue and the job that holds it."""
+
+    queue: str
+    singleton_key: str
+    job_id: int
+    state: JobState
+    blocked_since: datetime
+    attempts: int
+    last_error: str | None
+    waiting_count: int
+    """Jobs that stand behind it."""
+    next_run_at: datetime | None
+    """None: it does not run again by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobInfo:
+    """All that is known of one job, live or final."""
+
+    id: int
+    queue: str
+    job_type: str
+    tags: list[str]
+    priority: int
+    singleton_key: str | None
+    attempt: int
+    """Attempts so far; 0 before the first claim."""
+    max_attempts: int | None
+    """None is unlimited."""
+    payload: Any
+    created_at: datetime
+    run_at: datetime | None
+    claimed_at: datetime | None
+    """When it was claimed last."""
+    lease_until: datetime | None
+    lease_token: int | None
+    state: JobState
+    result: Any
+    error_message: str | None
+    """The last error of an attempt."""
+    progress: int | None
+    """Percent."""
+    current_stage: str | None
+    events_count: int | None
+    retry_count: int
+    last_retry_at: datetime | None
+    worker_id: str | None
+    """The last worker that claimed it."""
+    started_at: datetime | None
+    finished_at: datetime | None
+    holds_key: bool
+    """Whether it has the baton of its key: no other job of the key runs before it has ended."""
+    dedup_id: str | None
+    resolution: str | None
+    """How an operator ended it: for example `skipped` or `deleted`."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobStats:
+    """Counts of the jobs, live and final, that carry all of the tags."""
+
+    tags: list[str]
+    total_jobs: int
+    pending_jobs: int
+    running_jobs: int
+    completed_jobs: int
+    stopped_jobs: int
+    """Final but not completed."""
+    failed_jobs: int
+    """Failed, or between two attempts."""
+    total_retries: int
+
+
+@dataclass(frozen=True, slots=True)
+class QueueStat:
+    """Jobs of a queue by what they are doing."""
+
+    queue: str
+    pending: int
+    """Claimable now."""
+    scheduled: int
+    """`run_at` is in the future."""
+    waiting: int
+    """Behind another job of the key."""
+    processing: int
+    retrying: int
+    """Between two attempts."""
+    dlq: int
+    """Failed."""
+    completed: int
+    total: int
+    """All live jobs."""
+    oldest_ready_age: timedelta | None
+    """Age of the job that is next; None if there is none."""
+
+
+R = TypeVar("R")
+E = TypeVar("E", bound=StrEnum)
+
+
+def job_state(value: Any) -> JobState:
+    return _member(JobState, value)
+
+
+def read_rows(kind: type[R], columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> list[R]:
+    """Rows as objects of `kind`; columns it does not have a field for are left out."""
+    # mypy does not see that a class is hashable.
+    read = _reader(kind, tuple(columns))  # type: ignore[arg-type]
+    return [read(row) for row in rows]
+
+
+@lru_cache
+def _reader(kind: type[Any], columns: tuple[str, ...]) -> Callable[[tuple[Any, ...]], Any]:
+    wanted = get_type_hints(kind)
+    missing = [name for name in wanted if name not in columns]
+    if missing:
+        raise IncompatibleServer(
+            f"the server's answer lacks {', '.join(missing)} of {kind.__name__}"
+        )
+    pick = itemgetter(*map(columns.index, wanted))
+    enums = [
+        (place, hint)
+        for place, hint in enumerate(wanted.values())
+        if isinstance(hint, type) and issubclass(hint, StrEnum)
+    ]
+
+    def read(row: tuple[Any, ...]) -> Any:
+        return kind(*pick(row))
+
+    def read_with_enums(row: tuple[Any, ...]) -> Any:
+        values = list(pick(row))
+        for place, enum in enums:
+            values[place] = _member(enum, values[place])
+        return kind(*values)
+
+    return read_with_enums if enums else read
+
+
+def _member(enum: type[E], value: Any) -> E:
+    """psycopg has no loader for our enums and hands their binary form on as it came."""
+    return enum(value.decode() if isinstance(value, bytes) else value)
