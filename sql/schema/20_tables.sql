@@ -273,8 +273,9 @@ comment on table pgbaton.watermark is
 'Lower bounds where a scan may start, so that dead index entries in front of it cost nothing under an old snapshot.
 Insert-only and read from the top (the highest value counts): a row that is updated often would itself melt.
 kind lane: no claimable span of the lane stands below value. kind horizon: all positions up to value were drawn by
-transactions older than below_xid. kind due, kind lease: nothing due, no lease ended, before value (microseconds).';
-comment on column pgbaton.watermark.kind is 'lane, horizon, due or lease.';
+transactions older than below_xid. kind due, kind lease: nothing due, no lease ended, before value (microseconds).
+kind sweep, kind partitions: when the thorough upkeep ran, when partitions were last tried.';
+comment on column pgbaton.watermark.kind is 'lane, horizon, due, lease, sweep or partitions.';
 comment on column pgbaton.watermark.lane_id is 'Lane of kind lane, else 0.';
 comment on column pgbaton.watermark.value is 'The bound: a position, or microseconds since 1970.';
 comment on column pgbaton.watermark.below_xid is 'The bound is proven once every transaction below this one has ended.';
