@@ -1,0 +1,105 @@
+"""What must hold of the tables of pgbaton whenever nobody has a transaction open."""
+
+from __future__ import annotations
+
+from typing import Any, LiteralString
+
+import psycopg
+
+# Each query returns the rows that break its rule.
+RULES: dict[str, LiteralString] = {
+    "live spans do not overlap": """
+        select a.lo, a.hi, b.lo, b.hi from pgbaton.span as a
+        inner join pgbaton.span as b on a.lo < b.lo and b.lo <= a.hi
+    """,
+    "a job lives in exactly one place": """
+        select j.id, count(p.lo) from pgbaton.job as j
+        left join (
+            select lo, hi from pgbaton.span union all select lo, hi from pgbaton.job_history
+        ) as p on j.id between p.lo and p.hi
+        group by j.id having count(p.lo) <> 1
+    """,
+    "a span stands for jobs that exist, of its lane, day and key": """
+        select s.lo, s.hi from pgbaton.span as s
+        where s.hi - s.lo + 1 <> (
+            select count(*) from pgbaton.job as j
+            where j.day = s.day and j.id between s.lo and s.hi and j.lane_id = s.lane_id
+                and j.singleton_key is not distinct from s.singleton_key
+        )
+    """,
+    "in a FIFO queue whoever is neither waiting nor let go holds its key": """
+        select s.lo, s.state, s.held_key from pgbaton.span as s
+        inner join pgbaton.queue as q on s.queue_id = q.id
+        where s.held_key is distinct from case
+            when q.policy = 'fifo' and s.state <> 'waiting'
+                and (s.state <> 'failed' or q.on_exhausted = 'block') then s.singleton_key
+        end
+    """,
+    "a key has one holder": """
+        select queue_id, held_key from pgbaton.span where held_key is not null
+        group by queue_id, held_key having count(*) > 1
+    """,
+    "a key with waiting jobs has a holder or a release row": """
+        select w.lo, w.singleton_key from pgbaton.span as w
+        where w.state = 'waiting' and not exists (
+            select from pgbaton.span as h
+            where h.queue_id = w.queue_id and h.held_key = w.singleton_key
+        ) and not exists (
+            select from pgbaton.baton_release as r
+            where r.queue_id = w.queue_id and r.singleton_key = w.singleton_key
+        )
+    """,
+    "ready means claimable; what is not ready waits for its time": """
+        select s.lo, s.state, s.ready, s.run_at from pgbaton.span as s
+        where (s.ready and coalesce(s.run_at > pgbaton._now(), false))
+            or (not s.ready and s.state in ('pending', 'retry', 'unknown_retry')
+                and s.run_at is null)
+    """,
+    "only a leased span has a token": """
+        select s.lo, s.state, s.lease_token from pgbaton.span as s
+        where (s.state in ('active', 'cancelling'))
+            <> (s.lease_token is not null and s.lease_until is not null)
+    """,
+}
+
+# Not in RULES: it needs a claim or a maintenance run to have passed since the last change.
+UNREACHABLE: LiteralString = """
+    select s.lo, s.position from pgbaton.span as s
+    where s.ready and s.position < (
+        select max(w.value) from pgbaton.watermark as w
+        where w.kind = 'lane' and w.lane_id = s.lane_id
+    ) and not exists (
+        select from pgbaton.rewind as r
+        where r.lane_id = s.lane_id and r.position <= s.position
+    )
+"""
+
+
+def assert_sound(conn: psycopg.Connection[Any]) -> None:
+    """Fails with the first rule that does not hold and the rows that break it."""
+    for rule, query in RULES.items():
+        broken = conn.execute(query).fetchall()
+        assert not broken, f"{rule}: broken by {broken}"
+
+
+def empty(conn: psycopg.Connection[Any]) -> None:
+    """Leaves all tables of pgbaton without rows and all sequences at their start."""
+    conn.execute("""
+        do $$
+        declare
+            v_table regclass;
+        begin
+            for v_table in
+                select c.oid from pg_class as c
+                where c.relnamespace = 'pgbaton'::regnamespace and c.relkind in ('r', 'p')
+                    and not c.relispartition
+                order by c.relname = 'queue'  -- the others refer to it
+            loop
+                execute format('delete from %s', v_table);
+            end loop;
+            perform setval(s.seqrelid, s.seqstart, false) from pg_sequence as s
+            inner join pg_class as c on c.oid = s.seqrelid
+            where c.relnamespace = 'pgbaton'::regnamespace;
+        end
+        $$
+    """)
