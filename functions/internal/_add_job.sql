@@ -30,5 +30,8 @@ begin
     );
 end;
 $$;
-comment on function pgbaton._add_job(bigint, pgbaton.queue, integer, timestamptz, jsonb, text, pgbaton.job_options) is
-'Adds one job whose arguments were checked. In a FIFO queue it gets the baton when its key is idle, else it waits.';
+comment on function pgbaton._add_job(
+    bigint, pgbaton.queue, integer, timestamptz, jsonb, text, pgbaton.job_options
+) is
+'Adds one job whose arguments were checked. In a FIFO queue it gets the baton when its key is idle, else it
+waits.';

@@ -18,5 +18,7 @@ begin
     end if;
 end;
 $$;
-comment on function pgbaton._add_jobs(pgbaton.queue, jsonb[], text[], integer[], timestamptz[], pgbaton.job_options[]) is
+comment on function pgbaton._add_jobs(
+    pgbaton.queue, jsonb[], text[], integer[], timestamptz[], pgbaton.job_options[]
+) is
 'Adds jobs given as parallel arrays and returns their ids in input order.';

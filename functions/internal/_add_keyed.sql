@@ -69,5 +69,8 @@ begin
     select i.id from input as i order by i.ordinal;
 end;
 $$;
-comment on function pgbaton._add_keyed(pgbaton.queue, integer, timestamptz, jsonb[], text[], integer[], timestamptz[], pgbaton.job_options[]) is
-'Adds jobs of a FIFO queue in input order and returns their ids in that order. The first job of an idle key gets the baton.';
+comment on function pgbaton._add_keyed(
+    pgbaton.queue, integer, timestamptz, jsonb[], text[], integer[], timestamptz[], pgbaton.job_options[]
+) is
+'Adds jobs of a FIFO queue in input order and returns their ids in that order. The first job of an idle key
+gets the baton.';

@@ -24,7 +24,8 @@ begin
         raise exception using
             errcode = 'PB010',
             message = format('queue "%s" has its maximum of %s lanes', queue.name, queue.max_lanes),
-            hint = 'Priority, job_type and tags are routing labels: put what differs for each job in the payload, or raise max_lanes.';
+            hint = 'Priority, job_type and tags are routing labels: put what differs for each job in the payload, '
+                'or raise max_lanes.';
     end if;
 
     insert into pgbaton.lane (queue_id, priority, job_type, tags)

@@ -23,7 +23,9 @@ begin
                 'create table pgbaton.%I partition of pgbaton.%I for values from (%L) to (%L)',
                 v_name, v_table, v_today + v_ahead, v_today + v_ahead + 1
             );
-            execute format('comment on table pgbaton.%I is %L', v_name, format('Day %s of %s.', v_today + v_ahead, v_table));
+            execute format(
+                'comment on table pgbaton.%I is %L', v_name, format('Day %s of %s.', v_today + v_ahead, v_table)
+            );
             v_count := v_count + 1;
         end loop;
     end loop;

@@ -54,6 +54,8 @@ begin
     select i.id from input as i order by i.ordinal;
 end;
 $$;
-comment on function pgbaton._add_unkeyed(pgbaton.queue, integer, timestamptz, jsonb[], text[], integer[], timestamptz[], pgbaton.job_options[]) is
+comment on function pgbaton._add_unkeyed(
+    pgbaton.queue, integer, timestamptz, jsonb[], text[], integer[], timestamptz[], pgbaton.job_options[]
+) is
 'Adds jobs without order among them and returns their ids in input order.
 lane_id and run_at hold for all rows whose own entry in lane_ids or run_ats is null.';

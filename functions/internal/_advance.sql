@@ -43,4 +43,5 @@ begin
 end;
 $$;
 comment on function pgbaton._advance(integer, bigint) is
-'Raises the watermark of a lane to its first claimable span, at most to the horizon, and drops rewinds below it.';
+'Raises the watermark of a lane to its first claimable span, at most to the horizon, and drops rewinds below
+it.';

@@ -23,4 +23,5 @@ begin
 end;
 $$;
 comment on function pgbaton._busy_keys(integer, text[]) is
-'Which of these keys have a live job. Right only under the producers'' lock, in a statement after the one that took it.';
+'Which of these keys have a live job. Right only under the producers'' lock, in a statement after the one that
+took it.';

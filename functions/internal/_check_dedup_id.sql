@@ -1,4 +1,4 @@
-create or replace function pgbaton._check_dedup_id(dedup_id text)
+create or replace function pgbaton._check_dedup_id(dedup_id text, on_duplicate text)
 returns void
 language plpgsql immutable parallel safe
 set search_path = pg_catalog, pg_temp
@@ -10,7 +10,13 @@ begin
             message = 'dedup_id is empty or longer than 1024 bytes',
             hint = 'Pass null for none, or a shorter id such as a digest.';
     end if;
+    if on_duplicate is null or on_duplicate not in ('error', 'skip') then
+        raise exception using
+            errcode = 'invalid_parameter_value',
+            message = format('on_duplicate is %s', coalesce(quote_literal(on_duplicate), 'null')),
+            hint = 'Pass ''error'' or ''skip''.';
+    end if;
 end;
 $$;
-comment on function pgbaton._check_dedup_id(text) is
-'Raises 22023 for an empty id or one above 1024 bytes.';
+comment on function pgbaton._check_dedup_id(text, text) is
+'Raises 22023 for an empty id, one above 1024 bytes or an on_duplicate other than error and skip.';

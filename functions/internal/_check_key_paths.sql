@@ -25,7 +25,7 @@ begin
         raise exception using
             errcode = 'invalid_parameter_value',
             message = 'keys_if_undelivered is not a list of key paths',
-            hint = 'Pass a list of lists of text, at most 1024 bytes each, for example [["failed-payments", "ord-123"]].';
+            hint = 'Pass a list of lists of text, at most 1024 bytes each: [["failed-payments", "ord-123"]].';
     end if;
 end;
 $$;

@@ -8,10 +8,13 @@ begin
         or array_position(error_messages, '') is not null
     then
         raise exception using
-            errcode = 'invalid_parameter_value',
+            errcode = case
+                when array_position(error_messages, '') is null then 'null_value_not_allowed'
+                else 'invalid_parameter_value'
+            end,
             message = 'an error message is null or empty',
             hint = 'Say what went wrong: the operator reads it at night.';
     end if;
 end;
 $$;
-comment on function pgbaton._check_messages(text[]) is 'Raises 22023 for a null or empty message.';
+comment on function pgbaton._check_messages(text[]) is 'Raises 22023 for an empty message, else 22004 for a null.';

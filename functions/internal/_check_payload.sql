@@ -3,6 +3,9 @@ returns void
 language plpgsql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+    -- In an array a value that was stored compressed has its full size.
+    v_size constant integer := pg_column_size(array[payload]);
 begin
     if payload is null then
         raise exception using
@@ -10,10 +13,10 @@ begin
             message = 'payload is null',
             hint = 'Pass a JSON value; leave it out for {}.';
     end if;
-    if pg_column_size(payload) > 16777216 then
+    if v_size > 16777216 then
         raise exception using
             errcode = 'PB011',
-            message = format('payload of %s bytes is above 16 MB', pg_column_size(payload)),
+            message = format('payload of %s bytes is above 16 MB', v_size),
             hint = 'Store the data elsewhere and enqueue a reference to it.';
     end if;
 end;

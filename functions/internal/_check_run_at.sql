@@ -21,4 +21,5 @@ begin
 end;
 $$;
 comment on function pgbaton._check_run_at(timestamptz, interval) is
-'When a job may run, from an instant or a delay; null is at once. Raises 22023 for both, for infinity or a negative delay.';
+'When a job may run, from an instant or a delay; null is at once. Raises 22023 for both, for infinity or a
+negative delay.';

@@ -26,4 +26,5 @@ begin
 end;
 $$;
 comment on function pgbaton._claimable_queues(text[]) is
-'Ids of those of the queues (null: all) that are not paused. Raises PB001 for an unknown one, 22023 for an empty list or a null.';
+'Ids of those of the queues (null: all) that are not paused. Raises PB001 for an unknown one, 22023 for an
+empty list or a null.';

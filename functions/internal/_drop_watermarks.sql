@@ -25,4 +25,5 @@ begin
 end;
 $$;
 comment on function pgbaton._drop_watermarks(timestamptz, xid8) is
-'Drops watermarks of which a higher one will do. Of each kind and lane the highest and the highest proven one stay.';
+'Drops watermarks of which a higher one will do. Of each kind and lane the highest and the highest proven one
+stay.';

@@ -18,4 +18,5 @@ begin
 end;
 $$;
 comment on function pgbaton._empty_inbox() is
-'Empties the inbox of Spark unless somebody writes into it; true when it did. Never waits; producers wait for the end of the caller''s transaction.';
+'Empties the inbox of Spark unless somebody writes into it; true when it did. Never waits; producers wait for
+the end of the caller''s transaction.';

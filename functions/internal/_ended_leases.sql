@@ -26,4 +26,5 @@ begin
 end;
 $$;
 comment on function pgbaton._ended_leases(timestamptz, timestamptz, integer, integer) is
-'Takes out spans whose lease has ended, of a queue (null: any), at most max_spans (null: all); the caller hands them to _recover.';
+'Takes out spans whose lease has ended, of a queue (null: any), at most max_spans (null: all); the caller
+hands them to _recover.';

@@ -72,5 +72,6 @@ begin
 end;
 $$;
 comment on function pgbaton._fail(pgbaton.span[], bigint[], text[], boolean, interval) is
-'Ends an attempt of each job, spans that were carved out, with its message: it runs again after retry_in, else after the delay
+'Ends an attempt of each job, spans that were carved out, with its message: it runs again after retry_in, else
+after the delay
 of its options or queue, or is failed when it may not be retried or no attempt is left.';

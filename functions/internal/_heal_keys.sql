@@ -63,5 +63,6 @@ begin
 end;
 $$;
 comment on function pgbaton._heal_keys(integer) is
-'Finds keys that have waiting jobs, no holder and no baton_release row, which should not be, gives them such a row and returns how many.
+'Finds keys that have waiting jobs, no holder and no baton_release row, which should not be, gives them such a
+row and returns how many.
 Looks at max_keys keys a call, in turn.';

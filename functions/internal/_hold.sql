@@ -20,4 +20,5 @@ begin
 end;
 $$;
 comment on function pgbaton._hold(bigint, bigint) is
-'The span of a job under this lease, kept as it is until the transaction ends; nulls when the lease does not hold the job.';
+'The span of a job under this lease, kept as it is until the transaction ends; nulls when the lease does not
+hold the job.';

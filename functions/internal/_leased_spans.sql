@@ -26,4 +26,5 @@ begin
 end;
 $$;
 comment on function pgbaton._leased_spans(text, integer, timestamptz) is
-'Takes out the leased spans of a worker, of a queue, claimed before an instant (null: any); the caller hands them to _recover.';
+'Takes out the leased spans of a worker, of a queue, claimed before an instant (null: any); the caller hands
+them to _recover.';

@@ -15,4 +15,5 @@ begin
 end;
 $$;
 comment on function pgbaton._lock_key(integer, text) is
-'Takes the producers'' lock of a key until the transaction ends and says whether the next job of the key gets the baton.';
+'Takes the producers'' lock of a key until the transaction ends and says whether the next job of the key gets
+the baton.';

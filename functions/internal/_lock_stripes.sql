@@ -15,4 +15,5 @@ begin
 end;
 $$;
 comment on function pgbaton._lock_stripes(integer, text[]) is
-'Takes the producers'' locks of these keys until the transaction ends, so that commit order is key_position order.';
+'Takes the producers'' locks of these keys until the transaction ends, so that commit order is key_position
+order.';

@@ -23,4 +23,5 @@ begin
 end;
 $$;
 comment on function pgbaton._normal_tags(text[]) is
-'Tags as a set: sorted, without repetitions. Raises 22004 for a null, 22023 for an empty tag or one above 255 bytes.';
+'Tags as a set: sorted, without repetitions. Raises 22004 for a null, 22023 for an empty tag or one above 255
+bytes.';

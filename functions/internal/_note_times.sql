@@ -24,4 +24,5 @@ begin
 end;
 $$;
 comment on function pgbaton._note_times(timestamptz, boolean, timestamptz, boolean, timestamptz) is
-'Notes up to when nothing is due and no lease has ended, so that the next scan need not read what was handled before.';
+'Notes up to when nothing is due and no lease has ended, so that the next scan need not read what was handled
+before.';

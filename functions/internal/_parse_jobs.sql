@@ -27,7 +27,9 @@ begin
         array_agg(p.payload order by p.ordinal), array_agg(p.singleton_key order by p.ordinal),
         array_agg(l.lane_id order by p.ordinal), array_agg(p.run_at order by p.ordinal),
         array_agg(
-            row(p.max_attempts, p.retry_delay, p.retry_backoff, p.backoff_schedule, p.keys_if_undelivered)::pgbaton.job_options
+            row(
+                p.max_attempts, p.retry_delay, p.retry_backoff, p.backoff_schedule, p.keys_if_undelivered
+            )::pgbaton.job_options
             order by p.ordinal
         ),
         array_agg(p.dedup_id order by p.ordinal), array_agg(p.on_duplicate order by p.ordinal)
@@ -37,4 +39,5 @@ begin
 end;
 $$;
 comment on function pgbaton._parse_jobs(pgbaton.queue, jsonb) is
-'Jobs of enqueue_jobs as parallel arrays, nulls when there are none. Makes their lanes. Raises 22004, 22023, PB010 or what a bad value raises.';
+'Jobs of enqueue_jobs as parallel arrays, nulls when there are none. Makes their lanes. Raises 22004, 22023,
+PB010 or what a bad value raises.';

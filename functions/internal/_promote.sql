@@ -1,4 +1,6 @@
-create or replace function pgbaton._promote(queue_ids integer[], singleton_keys text[], places bigint[], may_be_held boolean)
+create or replace function pgbaton._promote(
+    queue_ids integer[], singleton_keys text[], places bigint[], may_be_held boolean
+)
 returns pgbaton.span[]
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -45,5 +47,6 @@ begin
 end;
 $$;
 comment on function pgbaton._promote(integer[], text[], bigint[], boolean) is
-'Gives each key''s first waiting job from its place on the baton, without waiting for locks, and returns those that got it.
+'Gives each key''s first waiting job from its place on the baton, without waiting for locks, and returns those
+that got it.
 may_be_held is false when the caller itself just let the baton go.';

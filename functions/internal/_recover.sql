@@ -13,7 +13,9 @@ begin
         return 0;
     end if;
     -- A cancellation that nobody confirmed.
-    perform pgbaton._finish(array(select s::pgbaton.span from unnest(spans) as s where s.state = 'cancelling'), 'unknown_stopped');
+    perform pgbaton._finish(
+        array(select s::pgbaton.span from unnest(spans) as s where s.state = 'cancelling'), 'unknown_stopped'
+    );
 
     -- Back in place, then out again what has no attempt left: _carve is the only place that splits.
     v_living := array(select s::pgbaton.span from unnest(spans) as s where s.state = 'active');
@@ -29,5 +31,6 @@ begin
 end;
 $$;
 comment on function pgbaton._recover(pgbaton.span[], text) is
-'Takes jobs from a worker that is gone, spans that were carved out: active ones run again at their old place, or are failed
+'Takes jobs from a worker that is gone, spans that were carved out: active ones run again at their old place,
+or are failed
 when their attempts are used up; cancelling ones end as unknown_stopped. Returns how many jobs it were.';

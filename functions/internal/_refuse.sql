@@ -1,4 +1,6 @@
-create or replace function pgbaton._refuse(job_id bigint, call text, is_fenced boolean default false, lease_token bigint default null)
+create or replace function pgbaton._refuse(
+    job_id bigint, call text, is_fenced boolean default false, lease_token bigint default null
+)
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp

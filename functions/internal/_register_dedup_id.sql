@@ -8,13 +8,6 @@ as $$
 declare
     v_earlier_id bigint;
 begin
-    perform pgbaton._check_dedup_id(dedup_id);
-    if on_duplicate is null or on_duplicate not in ('error', 'skip') then
-        raise exception using
-            errcode = 'invalid_parameter_value',
-            message = format('on_duplicate is %s', coalesce(quote_literal(on_duplicate), 'null')),
-            hint = 'Pass ''error'' or ''skip''.';
-    end if;
     insert into pgbaton.dedup (queue_id, dedup_id, job_id, created_at)
     values (queue.id, dedup_id, job_id, pgbaton._now())
     on conflict on constraint dedup_pkey do nothing;
@@ -34,5 +27,6 @@ begin
 end;
 $$;
 comment on function pgbaton._register_dedup_id(pgbaton.queue, text, bigint, text) is
-'Notes the producer''s id for a job and returns the job that has it: this one, or the earlier one when duplicates are skipped.
-Waits for an open transaction that enqueues the same id. Raises PB006 or 22023.';
+'Notes the producer''s id for a job and returns the job that has it: this one, or the earlier one when
+duplicates are skipped.
+Waits for an open transaction that enqueues the same id. Raises PB006.';

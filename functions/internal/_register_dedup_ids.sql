@@ -8,7 +8,8 @@ declare
     v_is_new boolean[];
     v_refused text;
 begin
-    perform pgbaton._check_dedup_id(d.dedup_id) from unnest(dedup_ids) as d (dedup_id);
+    perform pgbaton._check_dedup_id(d.dedup_id, coalesce(d.on_duplicate, 'skip'))
+    from unnest(dedup_ids, on_duplicates) as d (dedup_id, on_duplicate);
     -- Sorted, so that two producers with the same ids never wait for each other in a circle.
     with added as (
         insert into pgbaton.dedup (queue_id, dedup_id, job_id, created_at)
@@ -43,4 +44,5 @@ end;
 $$;
 comment on function pgbaton._register_dedup_ids(pgbaton.queue, text[], text[]) is
 'Notes the producers'' ids of a batch and says which jobs are new; an id that stands twice counts once.
-The caller fills in the job ids. Waits for open transactions that enqueue the same ids. Raises PB006 or 22023.';
+The caller fills in the job ids. Waits for open transactions that enqueue the same ids. Raises PB006 or
+22023.';

@@ -19,7 +19,7 @@ begin
     raise exception using
         errcode = 'PB001',
         message = format('queue "%s" does not exist', queue),
-        hint = 'Create it with pgbaton.create_queue() or pgbaton.create_fifo_queue(); pgbaton.list_queues() shows those there are.';
+        hint = 'Create it with pgbaton.create_queue() or create_fifo_queue(); list_queues() shows those there are.';
 end;
 $$;
 comment on function pgbaton._require_queue(text) is

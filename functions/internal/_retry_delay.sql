@@ -27,4 +27,5 @@ end;
 $$;
 comment on function pgbaton._retry_delay(integer, pgbaton.job_options, pgbaton.queue) is
 'Wait after the attempt-th failed attempt: the schedule if there is one, else exponential with full jitter
-(uniform between 0 and the capped power: "Exponential Backoff And Jitter", AWS Architecture Blog, 2015), else constant.';
+(uniform between 0 and the capped power: "Exponential Backoff And Jitter", AWS Architecture Blog, 2015), else
+constant.';

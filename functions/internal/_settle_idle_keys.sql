@@ -31,4 +31,5 @@ begin
 end;
 $$;
 comment on function pgbaton._settle_idle_keys(integer[], text[]) is
-'Decides keys of which no waiting job was seen: with the producers'' lock it looks again, without it leaves a baton_release row.';
+'Decides keys of which no waiting job was seen: with the producers'' lock it looks again, without it leaves a
+baton_release row.';

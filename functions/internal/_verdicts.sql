@@ -32,4 +32,5 @@ begin
 end;
 $$;
 comment on function pgbaton._verdicts(bigint[], pgbaton.span[], bigint, text) is
-'One verdict for each id in input order: ok for the first mention of a job in the spans that were carved out, else why it was refused.';
+'One verdict for each id in input order: ok for the first mention of a job in the spans that were carved out,
+else why it was refused.';

@@ -11,7 +11,8 @@ begin
     where s.queue_id = queue.id and s.held_key = job.singleton_key;
     if not found then
         return format(
-            'Job %s waits for the baton of key "%s", which nobody holds: the next claim passes it on once open producers have ended.',
+            'Job %s waits for the baton of key "%s", which nobody holds: '
+            'the next claim passes it on once open producers have ended.',
             job.id, job.singleton_key
         );
     end if;
@@ -23,7 +24,8 @@ begin
             else ''
         end,
         case when v_holder.state = 'failed' then format(
-            ' Call pgbaton.retry_job(%L, %s) or pgbaton.skip_job(%L, %s).', queue.name, v_holder.lo, queue.name, v_holder.lo
+            ' Call pgbaton.retry_job(%L, %s) or pgbaton.skip_job(%L, %s).',
+            queue.name, v_holder.lo, queue.name, v_holder.lo
         ) else '' end
     );
 end;

@@ -47,5 +47,6 @@ begin
 end;
 $$;
 comment on function pgbaton.queue_stats(text) is
-'One row for each queue (or the named one): its jobs by what they are doing, and the age of the job that is next.
+'One row for each queue (or the named one): its jobs by what they are doing, and the age of the job that is
+next.
 Raises PB001.';

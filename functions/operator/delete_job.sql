@@ -9,7 +9,8 @@ set jit = off
 as $$
 declare
     v_span constant pgbaton.span := pgbaton._take_one(
-        queue, job_id, array['failed', 'waiting', 'pending', 'retry', 'unknown_retry']::pgbaton.job_state[], 'delete_job'
+        queue, job_id,
+        array['failed', 'waiting', 'pending', 'retry', 'unknown_retry']::pgbaton.job_state[], 'delete_job'
     );
 begin
     perform pgbaton._finish(
@@ -25,6 +26,7 @@ begin
 end;
 $$;
 comment on function pgbaton.delete_job(text, bigint) is
-'Takes a job that is not running out of the queue: it goes to history as deleted (failed stays failed, one that never ran is
+'Takes a job that is not running out of the queue: it goes to history as deleted (failed stays failed, one
+that never ran is
 unscheduled, one between attempts is stopped). If it held its key, the next job runs.
 Raises PB001, PB002 (no such job in the queue) or PB003 (running or ended).';

@@ -34,5 +34,6 @@ begin
 end;
 $$;
 comment on function pgbaton.retry_job(text, bigint, integer) is
-'Runs a failed job again: same id, same place in its key, extra_attempts more attempts. Its key stays blocked until it has ended.
+'Runs a failed job again: same id, same place in its key, extra_attempts more attempts. Its key stays blocked
+until it has ended.
 Raises PB001, PB002 (no such job in the queue), PB003 (not failed) or 22023.';

@@ -17,7 +17,8 @@ begin
             job_id, v_job.worker_id, v_job.lease_until
         )
         when v_job.state = 'failed' and v_job.finished_at is null then format(
-            'Job %s failed after %s attempts: %s. Call pgbaton.retry_job(%L, %s) to run it again or pgbaton.skip_job(%L, %s) to give it up%s.',
+            'Job %s failed after %s attempts: %s. Call pgbaton.retry_job(%L, %s) to run it again '
+            'or pgbaton.skip_job(%L, %s) to give it up%s.',
             job_id, v_job.attempt, coalesce(v_job.error_message, 'no error message'), v_job.queue, job_id, v_job.queue,
             job_id, case when v_job.holds_key then format('; key "%s" waits for it', v_job.singleton_key) else '' end
         )
@@ -28,10 +29,14 @@ begin
         when v_job.state = 'waiting' then pgbaton._why_waiting(v_job, v_queue)
         when v_job.run_at > pgbaton._now() then format(
             'Job %s runs not before %s%s.', job_id, v_job.run_at,
-            case v_job.state when 'retry' then format(' (attempt %s failed: %s)', v_job.attempt, v_job.error_message) else '' end
+            case v_job.state
+                when 'retry' then format(' (attempt %s failed: %s)', v_job.attempt, v_job.error_message)
+                else ''
+            end
         )
         when v_queue.is_paused then format(
-            'Job %s is claimable, but queue "%s" is paused. Call pgbaton.resume_queue(%L).', job_id, v_job.queue, v_job.queue
+            'Job %s is claimable, but queue "%s" is paused. Call pgbaton.resume_queue(%L).',
+            job_id, v_job.queue, v_job.queue
         )
         else format(
             'Job %s is claimable since %s: no worker has asked for queue "%s", job type "%s" and tags %s yet.',

@@ -32,6 +32,8 @@ begin
 end;
 $$;
 comment on function pgbaton.enqueue_batch(text, jsonb[], text[], integer, text, text[], timestamptz) is
-'The fast way to add many jobs with the same options: one for each payload, ids returned in input order; none for an empty array.
-singleton_keys: one for each payload, null for none; required in a FIFO queue. The rest is as in enqueue_job. All or nothing.
+'The fast way to add many jobs with the same options: one for each payload, ids returned in input order; none
+for an empty array.
+singleton_keys: one for each payload, null for none; required in a FIFO queue. The rest is as in enqueue_job.
+All or nothing.
 Raises PB001, PB005, PB010, PB011, 2202E (arrays of different lengths), 22004 or 22023.';

@@ -37,6 +37,7 @@ declare
 begin
     perform pgbaton._check_payload(payload);
     perform pgbaton._check_key(v_queue, singleton_key);
+    perform pgbaton._check_dedup_id(dedup_id, on_duplicate);
     if dedup_id is not null then
         v_registered_id := pgbaton._register_dedup_id(v_queue, dedup_id, v_job_id, on_duplicate);
         if v_registered_id <> v_job_id then
@@ -48,13 +49,19 @@ begin
 end;
 $$;
 comment on function pgbaton.enqueue_job(
-    text, jsonb, integer, text, text, text[], timestamptz, interval, integer, interval, boolean, interval[], jsonb, text, text
+    text, jsonb, integer, text, text, text[], timestamptz, interval, integer, interval, boolean, interval[],
+    jsonb, text, text
 ) is
 'Adds a job and returns its id. It is there when your transaction commits.
-priority: larger runs first (150 explicit, 100 discovered, 30 backfill); it orders keys, never jobs of one key.
-singleton_key: required in a FIFO queue, whose jobs of one key run in enqueue order. job_type, tags: what workers may ask for;
+priority: larger runs first (150 explicit, 100 discovered, 30 backfill); it orders keys, never jobs of one
+key.
+singleton_key: required in a FIFO queue, whose jobs of one key run in enqueue order. job_type, tags: what
+workers may ask for;
 tags are a set. run_at or delay: not before; in a FIFO queue such a job holds up its key.
-max_attempts, retry_delay, retry_backoff, backoff_schedule: instead of the queue''s; a schedule of n waits means n retries.
+max_attempts, retry_delay, retry_backoff, backoff_schedule: instead of the queue''s; a schedule of n waits
+means n retries.
 keys_if_undelivered: list of key paths under which the payload is stored when the job fails for good.
-dedup_id: your own id for the job; when the queue knows it already, on_duplicate error raises PB006 and skip returns the earlier id.
-Raises PB001, PB005 (key required), PB006, PB010 (too many lanes), PB011 (payload above 16 MB), 22004 or 22023.';
+dedup_id: your own id for the job; when the queue knows it already, on_duplicate error raises PB006 and skip
+returns the earlier id.
+Raises PB001, PB005 (key required), PB006, PB010 (too many lanes), PB011 (payload above 16 MB), 22004 or
+22023.';

@@ -28,18 +28,24 @@ begin
     select
         array_agg(u.payload) as payloads, array_agg(u.singleton_key) as singleton_keys,
         array_agg(u.lane_id) as lane_ids, array_agg(u.run_at) as run_ats,
-        array_agg(case when num_nonnulls(u.a, u.b, u.c, u.d, u.e) > 0 then row(u.a, u.b, u.c, u.d, u.e)::pgbaton.job_options end) as options
+        array_agg(row(u.a, u.b, u.c, u.d, u.e)::pgbaton.job_options) as options
     into v_new
     from unnest(v_all.payloads, v_all.singleton_keys, v_all.lane_ids, v_all.run_ats, v_is_new, v_all.options)
         as u (payload, singleton_key, lane_id, run_at, is_new, a, b, c, d, e)
     where u.is_new;
 
-    v_new_ids := array(select i.id from pgbaton._add_jobs(v_queue, v_new.payloads, v_new.singleton_keys, v_new.lane_ids, v_new.run_ats, v_new.options) as i (id));
+    v_new_ids := array(
+        select i.id from pgbaton._add_jobs(
+            v_queue, v_new.payloads, v_new.singleton_keys, v_new.lane_ids, v_new.run_ats, v_new.options
+        ) as i (id)
+    );
     return query select * from pgbaton._outcomes(v_queue, v_all.dedup_ids, v_is_new, v_new_ids);
 end;
 $$;
 comment on function pgbaton.enqueue_jobs(text, jsonb) is
-'Adds many jobs, each with options of its own: an array of objects with the keys of enqueue_job. Returns one row for each in input
-order: enqueued, or duplicate with the earlier job''s id (on_duplicate error raises PB006 instead). Jobs of one key keep the order of the array.
+'Adds many jobs, each with options of its own: an array of objects with the keys of enqueue_job. Returns one
+row for each in input
+order: enqueued, or duplicate with the earlier job''s id (on_duplicate error raises PB006 instead). Jobs of
+one key keep the order of the array.
 All or nothing. Durations are interval text, instants ISO 8601 (UTC when they name no zone).
 Raises what enqueue_job raises.';

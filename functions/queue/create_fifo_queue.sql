@@ -24,7 +24,9 @@ begin
 end;
 $$;
 comment on function pgbaton.create_fifo_queue(
-    text, pgbaton.on_exhausted, integer, interval, boolean, interval, interval[], interval, interval, interval, integer, text
+    text, pgbaton.on_exhausted, integer, interval, boolean, interval, interval[], interval, interval,
+    interval, integer, text
 ) is
-'Makes a queue whose jobs run one at a time in enqueue order for each singleton_key: create_queue with policy fifo.
+'Makes a queue whose jobs run one at a time in enqueue order for each singleton_key: create_queue with policy
+fifo.
 Raises what create_queue raises.';

@@ -53,13 +53,17 @@ begin
 end;
 $$;
 comment on function pgbaton.create_queue(
-    text, pgbaton.queue_policy, pgbaton.on_exhausted, integer, interval, boolean, interval, interval[], interval, interval,
+    text, pgbaton.queue_policy, pgbaton.on_exhausted, integer, interval, boolean, interval, interval[],
+    interval, interval,
     interval, integer, text
 ) is
 'Makes a queue; does nothing when it exists with the same settings.
-policy: standard or fifo. on_exhausted (fifo): block, a failed job holds its key, or continue, the next one runs.
-max_attempts: null is unlimited. Wait before a retry: backoff_schedule[n] after the n-th attempt (the last entry repeats), else
+policy: standard or fifo. on_exhausted (fifo): block, a failed job holds its key, or continue, the next one
+runs.
+max_attempts: null is unlimited. Wait before a retry: backoff_schedule[n] after the n-th attempt (the last
+entry repeats), else
 exponential from retry_delay with full jitter up to retry_delay_max when retry_backoff, else retry_delay.
-lease: how long a claim holds. retention, dead_letter_retention (null: for ever): how long finished and failed jobs are kept.
+lease: how long a claim holds. retention, dead_letter_retention (null: for ever): how long finished and failed
+jobs are kept.
 max_lanes: most distinct (priority, job_type, tags).
 Raises PB007 when it exists with other settings, 22004 or 22023 for a bad argument.';

@@ -13,4 +13,5 @@ begin
 end;
 $$;
 comment on function pgbaton.pause_queue(text) is
-'The queue hands out no jobs until resume_queue. It still takes jobs, and what is claimed may be finished. Raises PB001.';
+'The queue hands out no jobs until resume_queue. It still takes jobs, and what is claimed may be finished.
+Raises PB001.';

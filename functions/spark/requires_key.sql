@@ -8,5 +8,6 @@ begin
 end;
 $$;
 comment on function pgbaton.requires_key(text) is
-'Whether every job of the queue needs a singleton_key, so that a producer of many can find out before it begins.
+'Whether every job of the queue needs a singleton_key, so that a producer of many can find out before it
+begins.
 Raises PB001 (unknown queue) or 22004.';

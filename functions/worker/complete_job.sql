@@ -10,9 +10,9 @@ set enable_bitmapscan = off
 set jit = off
 as $$
 begin
-    if job_id is null
-        or cardinality(pgbaton._complete(array[job_id], lease_token, case when result is not null then array[result] end)) = 0
-    then
+    if job_id is null or cardinality(pgbaton._complete(
+        array[job_id], lease_token, case when result is not null then array[result] end
+    )) = 0 then
         perform pgbaton._refuse(job_id, 'complete_job', true, lease_token);
     end if;
 end;

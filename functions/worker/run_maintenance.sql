@@ -18,6 +18,8 @@ begin
 end;
 $$;
 comment on function pgbaton.run_maintenance() is
-'Upkeep that any worker calls every few seconds, cheap when there is nothing to do: makes partitions ahead, makes due jobs claimable,
-recovers ended leases, passes on batons, heals what a crash left, drops old watermarks. Returns what it did; skips when another session is at it.
+'Upkeep that any worker calls every few seconds, cheap when there is nothing to do: makes partitions ahead,
+makes due jobs claimable,
+recovers ended leases, passes on batons, heals what a crash left, drops old watermarks. Returns what it did;
+skips when another session is at it.
 Call it in a transaction of its own: a day''s new partitions lock their tables until it ends.';

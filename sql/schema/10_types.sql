@@ -129,7 +129,8 @@ create type pgbaton.blocked_key as (
 );
 comment on type pgbaton.blocked_key is
 'A key of a FIFO queue and the job that holds it.
-waiting_count jobs stand behind it; next_run_at is when the holder runs again by itself, null if it will not.';
+waiting_count jobs stand behind it; next_run_at is when the holder runs again by itself, null if it will
+not.';
 
 create type pgbaton.queue_stat as (
     queue text,
@@ -158,4 +159,5 @@ create type pgbaton.job_stats as (
     total_retries bigint
 );
 comment on type pgbaton.job_stats is
-'Jobs that carry all of the tags. stopped_jobs: final but not completed; failed_jobs: retrying, recovered or failed.';
+'Jobs that carry all of the tags. stopped_jobs: final but not completed; failed_jobs: retrying, recovered or
+failed.';

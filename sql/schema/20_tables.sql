@@ -32,7 +32,8 @@ create table pgbaton.queue (
     created_at timestamptz not null
 );
 comment on table pgbaton.queue is 'Queues and their defaults. Small and read by every call.';
-comment on column pgbaton.queue.id is 'Number of the queue; below 2^23 so that id * 256 + stripe is an advisory lock key.';
+comment on column pgbaton.queue.id is
+'Number of the queue; below 2^23 so that id * 256 + stripe is an advisory lock key.';
 comment on column pgbaton.queue.name is 'Name, 1 to 63 bytes.';
 comment on column pgbaton.queue.policy is 'What jobs of one singleton_key may do at the same time.';
 comment on column pgbaton.queue.on_exhausted is 'FIFO queues: what a failed job does to its key.';
@@ -40,7 +41,8 @@ comment on column pgbaton.queue.max_attempts is 'Attempts before a job is failed
 comment on column pgbaton.queue.retry_delay is 'Wait before the next attempt, the base when it backs off.';
 comment on column pgbaton.queue.retry_backoff is 'Exponential with full jitter, else constant.';
 comment on column pgbaton.queue.retry_delay_max is 'Upper bound of the exponential wait.';
-comment on column pgbaton.queue.backoff_schedule is 'Wait before retry 1, 2, …; wins over the other two. The last entry repeats.';
+comment on column pgbaton.queue.backoff_schedule is
+'Wait before retry 1, 2, …; wins over the other two. The last entry repeats.';
 comment on column pgbaton.queue.lease is 'How long a claim holds its jobs unless extended.';
 comment on column pgbaton.queue.retention is 'How long finished jobs are kept.';
 comment on column pgbaton.queue.dead_letter_retention is 'How long failed jobs are kept; null is for ever.';
@@ -58,7 +60,8 @@ create table pgbaton.lane (
     constraint lane_key unique (queue_id, priority, job_type, tags)
 );
 comment on table pgbaton.lane is
-'One row per distinct (queue, priority, job_type, tags) ever enqueued. A worker''s filter selects lanes, lanes yield jobs.
+'One row per distinct (queue, priority, job_type, tags) ever enqueued. A worker''s filter selects lanes, lanes
+yield jobs.
 Never updated, never deleted while the queue lives.';
 comment on column pgbaton.lane.id is 'Number of the lane.';
 comment on column pgbaton.lane.queue_id is 'Its queue.';
@@ -112,18 +115,22 @@ create table pgbaton.span (
     constraint span_keyed_check check (singleton_key is null or lo = hi)
 ) with (fillfactor = 90, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000);
 comment on table pgbaton.span is
-'Live state. A row stands for the jobs lo to hi of one lane, at most 64, that share the same state. Live spans never overlap.
+'Live state. A row stands for the jobs lo to hi of one lane, at most 64, that share the same state. Live spans
+never overlap.
 Spans split and merge: a row is not an address, a job is found by its id.';
 comment on column pgbaton.span.lo is 'First job id.';
 comment on column pgbaton.span.hi is 'Last job id.';
-comment on column pgbaton.span.position is 'Place in line: job lo + k stands at position + k. Drawn anew when a retry or a scheduled job becomes due and when a keyed job gets the baton.';
+comment on column pgbaton.span.position is
+'Place in line: job lo + k stands at position + k. Drawn anew when a retry or a scheduled job becomes due and
+when a keyed job gets the baton.';
 comment on column pgbaton.span.key_position is 'Place in its key, for ever; null without a key.';
 comment on column pgbaton.span.lease_token is 'Token of the claim that holds it.';
 comment on column pgbaton.span.lease_until is 'End of that claim.';
 comment on column pgbaton.span.claimed_at is 'Last claim, kept afterwards.';
 comment on column pgbaton.span.started_at is 'First time a worker said that it runs.';
 comment on column pgbaton.span.run_at is 'Not before; null is at once.';
-comment on column pgbaton.span.changed_at is 'When a failed job failed or an attempt ended; null before that.';
+comment on column pgbaton.span.changed_at is
+'When a failed job failed or an attempt ended; null before that.';
 comment on column pgbaton.span.day is 'Partition of its jobs.';
 comment on column pgbaton.span.queue_id is 'Its queue.';
 comment on column pgbaton.span.lane_id is 'Its lane.';
@@ -151,7 +158,8 @@ create table pgbaton.job_history (
     worker_id text,
     resolution text
 ) partition by range (day);
-comment on table pgbaton.job_history is 'Final spans, append-only: the jobs lo to hi ended together. One partition a day of enqueue.';
+comment on table pgbaton.job_history is
+'Final spans, append-only: the jobs lo to hi ended together. One partition a day of enqueue.';
 comment on column pgbaton.job_history.lo is 'First job id.';
 comment on column pgbaton.job_history.hi is 'Last job id.';
 comment on column pgbaton.job_history.claimed_at is 'Last claim.';
@@ -179,7 +187,8 @@ create table pgbaton.job_report (
     result jsonb,
     constraint job_report_pkey primary key (job_id, day)
 ) partition by range (day);
-comment on table pgbaton.job_report is 'What a job has to say: one row for each job that reported, failed or left a result.';
+comment on table pgbaton.job_report is
+'What a job has to say: one row for each job that reported, failed or left a result.';
 comment on column pgbaton.job_report.job_id is 'Job id.';
 comment on column pgbaton.job_report.last_retry_at is 'When it last went to retry.';
 comment on column pgbaton.job_report.day is 'UTC day of enqueue; the partition.';
@@ -234,7 +243,8 @@ create table pgbaton.kv (
     value jsonb not null,
     updated_at timestamptz not null
 );
-comment on table pgbaton.kv is 'Payloads of jobs that failed for good, under the keys_if_undelivered of each.';
+comment on table pgbaton.kv is
+'Payloads of jobs that failed for good, under the keys_if_undelivered of each.';
 comment on column pgbaton.kv.key is 'Key path.';
 comment on column pgbaton.kv.value is 'Payload of the job.';
 comment on column pgbaton.kv.updated_at is 'When it was stored.';
@@ -257,7 +267,8 @@ create table pgbaton.heal_place (
     queue_id integer not null,
     singleton_key text not null
 );
-comment on table pgbaton.heal_place is 'At most one row: the key at which run_maintenance last stopped looking for keys to heal.';
+comment on table pgbaton.heal_place is
+'At most one row: the key at which run_maintenance last stopped looking for keys to heal.';
 comment on column pgbaton.heal_place.is_only is 'Always true.';
 comment on column pgbaton.heal_place.queue_id is 'Queue of that key.';
 comment on column pgbaton.heal_place.singleton_key is 'The key.';
@@ -270,15 +281,19 @@ create table pgbaton.watermark (
     recorded_at timestamptz not null
 );
 comment on table pgbaton.watermark is
-'Lower bounds where a scan may start, so that dead index entries in front of it cost nothing under an old snapshot.
+'Lower bounds where a scan may start, so that dead index entries in front of it cost nothing under an old
+snapshot.
 Insert-only and read from the top (the highest value counts): a row that is updated often would itself melt.
-kind lane: no claimable span of the lane stands below value. kind horizon: all positions up to value were drawn by
-transactions older than below_xid. kind due, kind lease: nothing due, no lease ended, before value (microseconds).
+kind lane: no claimable span of the lane stands below value. kind horizon: all positions up to value were
+drawn by
+transactions older than below_xid. kind due, kind lease: nothing due, no lease ended, before value
+(microseconds).
 kind sweep, kind partitions: when the thorough upkeep ran, when partitions were last tried.';
 comment on column pgbaton.watermark.kind is 'lane, horizon, due, lease, sweep or partitions.';
 comment on column pgbaton.watermark.lane_id is 'Lane of kind lane, else 0.';
 comment on column pgbaton.watermark.value is 'The bound: a position, or microseconds since 1970.';
-comment on column pgbaton.watermark.below_xid is 'The bound is proven once every transaction below this one has ended.';
+comment on column pgbaton.watermark.below_xid is
+'The bound is proven once every transaction below this one has ended.';
 comment on column pgbaton.watermark.recorded_at is 'When it was noted.';
 
 create table pgbaton.rewind (
@@ -286,7 +301,8 @@ create table pgbaton.rewind (
     position bigint not null
 );
 comment on table pgbaton.rewind is
-'Positions below a lane''s watermark that became claimable again (released or recovered jobs). Scans start there until they are gone.';
+'Positions below a lane''s watermark that became claimable again (released or recovered jobs). Scans start
+there until they are gone.';
 comment on column pgbaton.rewind.lane_id is 'The lane.';
 comment on column pgbaton.rewind.position is 'Where to start.';
 
