@@ -36,7 +36,9 @@ begin
         select l.lo, nextval('pgbaton.position_seq') as position from locked as l where l.state = 'waiting'
     ), promoted as (
         update pgbaton.span as s
-        set state = 'pending', ready = (s.run_at is null or s.run_at <= v_now),
+        -- Not pending when it has run: a failed job that was retried after its key had gone on without it.
+        set state = case when s.attempt = 0 then 'pending'::pgbaton.job_state else 'retry' end,
+            ready = (s.run_at is null or s.run_at <= v_now),
             held_key = s.singleton_key, position = t.position
         from tickets as t
         where s.lo = t.lo

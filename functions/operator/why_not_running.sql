@@ -29,8 +29,9 @@ begin
         when v_job.state = 'waiting' then pgbaton._why_waiting(v_job, v_queue)
         when v_job.run_at > pgbaton._now() then format(
             'Job %s runs not before %s%s.', job_id, v_job.run_at,
-            case v_job.state
-                when 'retry' then format(' (attempt %s failed: %s)', v_job.attempt, v_job.error_message)
+            case
+                when v_job.state = 'retry' and v_job.error_message is not null
+                    then format(' (attempt %s failed: %s)', v_job.attempt, v_job.error_message)
                 else ''
             end
         )
