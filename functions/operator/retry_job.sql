@@ -21,13 +21,18 @@ begin
     v_span.extra_attempts := v_span.extra_attempts + extra_attempts;
     v_span.run_at := pgbaton._now();
     v_span.changed_at := v_span.run_at;
+    -- A failed job without the baton: its key went on without it. Under the producers' lock, as if it were enqueued now:
+    -- else a worker that finds nobody waiting and a claim that finds the key held could both leave it behind.
+    if v_span.key_position is not null and v_span.held_key is null
+        and pgbaton._lock_key(v_span.queue_id, v_span.singleton_key)
+    then
+        v_span.held_key := v_span.singleton_key;
+    end if;
     if v_span.key_position is null or v_span.held_key is not null then
         v_span.ready := true;
         v_span.position := nextval('pgbaton.position_seq');
     else
-        -- Its key went on without it: it waits at its old place, which is the next.
-        v_span.state := 'waiting';
-        insert into pgbaton.baton_release (queue_id, singleton_key) values (v_span.queue_id, v_span.singleton_key);
+        v_span.state := 'waiting';  -- at its old place, which is the next
     end if;
     insert into pgbaton.span values (v_span.*);
     perform pgbaton._audit('retry_job', queue, job_id, v_span.singleton_key, null);
@@ -35,5 +40,5 @@ end;
 $$;
 comment on function pgbaton.retry_job(text, bigint, integer) is
 'Runs a failed job again: same id, same place in its key, extra_attempts more attempts. Its key stays blocked
-until it has ended.
+until it has ended; a key that went on without it runs it next. Waits for open producers of such a key.
 Raises PB001, PB002 (no such job in the queue), PB003 (not failed) or 22023.';
