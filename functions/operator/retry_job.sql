@@ -21,8 +21,8 @@ begin
     v_span.extra_attempts := v_span.extra_attempts + extra_attempts;
     v_span.run_at := pgbaton._now();
     v_span.changed_at := v_span.run_at;
-    -- A failed job without the baton: its key went on without it. Under the producers' lock, as if it were enqueued now:
-    -- else a worker that finds nobody waiting and a claim that finds the key held could both leave it behind.
+    -- A failed job without the baton: its key went on without it. Under the producers' lock, as if it were enqueued
+    -- now: else a worker that finds nobody waiting and a claim that finds the key held could both leave it behind.
     if v_span.key_position is not null and v_span.held_key is null
         and pgbaton._lock_key(v_span.queue_id, v_span.singleton_key)
     then

@@ -19,15 +19,24 @@ class Waiting:
         self.future = future
 
     def until_blocked(self, *by: Session) -> Waiting:
-        """Returns once the call is seen to wait for a lock of each of these sessions."""
+        """Returns once the call is seen to wait for a lock of each of these sessions, or of any."""
         wanted = {session.pid for session in by}
         give_up = monotonic() + SECONDS
         while monotonic() < give_up:
-            if wanted <= set(self.session.blockers()):
+            blockers = set(self.session.blockers())
+            if blockers and wanted <= blockers:
                 return self
             if futures.wait([self.future], timeout=0.01).done:
                 raise AssertionError(f"it did not wait: {self.future.result()}")
         raise AssertionError(f"not seen waiting for {wanted}: {self.session.blockers()}")
+
+    def until_settled(self) -> Waiting:
+        """Returns once the call has ended or is seen to wait for a lock."""
+        give_up = monotonic() + SECONDS
+        while monotonic() < give_up:
+            if futures.wait([self.future], timeout=0.01).done or self.session.blockers():
+                return self
+        raise AssertionError("it neither ended nor waited for a lock")
 
     def rows(self) -> list[tuple[Any, ...]]:
         return self.future.result(timeout=SECONDS)
