@@ -1,0 +1,325 @@
+"""The client and the functions in the database are one contract, on every major that is here."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import uuid
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg import sql
+from psycopg.conninfo import make_conninfo
+
+from pgbaton import DEFAULT, Client, JobState, _assemble, _calls
+from pgbaton.embedded import Bindir, default_bindir, find_bindirs, temporary_server
+from pgbaton.install import install, version
+
+# functions/spark is called by pgbaton.spark, not by a client.
+AUDIENCES = {"queue", "producer", "worker", "operator", "monitor"}
+SIGNATURES = """
+    select p.proname, p.proargnames, p.pronargs - p.pronargdefaults,
+        pg_get_function_arguments(p.oid)
+    from pg_catalog.pg_proc as p
+    where p.pronamespace = 'pgbaton'::regnamespace
+"""
+OTHER_MAJORS = {b.major: b for b in find_bindirs() if b.major != default_bindir().major}
+
+
+@dataclass(frozen=True)
+class Function:
+    parameters: list[str]
+    required: list[str]
+    defaults: dict[str, str]
+
+
+def major_name(bindir: Bindir | None) -> str:
+    return f"pg{bindir.major}" if bindir else "default"
+
+
+@pytest.fixture(scope="module", params=[None, *OTHER_MAJORS.values()], ids=major_name)
+def server(request: pytest.FixtureRequest) -> Iterator[str]:
+    bindir: Bindir | None = request.param
+    if bindir is None:
+        yield request.getfixturevalue("server_dsn")
+    else:
+        with temporary_server(bindir) as other:
+            yield other.dsn()
+
+
+@pytest.fixture(scope="module")
+def database(server: str) -> Iterator[str]:
+    name = f"pgbaton_contract_{uuid.uuid4().hex[:8]}"
+    with psycopg.connect(server, autocommit=True) as admin:
+        admin.execute(sql.SQL("create database {}").format(sql.Identifier(name)))
+        dsn = make_conninfo(server, dbname=name)
+        install(dsn)
+        yield dsn
+        admin.execute(sql.SQL("drop database {}").format(sql.Identifier(name)))
+
+
+@pytest.fixture(scope="module")
+def functions(database: str) -> dict[str, Function]:
+    """The public functions as the database has them."""
+    with psycopg.connect(database) as conn:
+        rows = conn.execute(SIGNATURES).fetchall()
+    return {
+        name: Function(names or [], (names or [])[:required], default_texts(arguments))
+        for name, names, required, arguments in rows
+        if name in public_names()
+    }
+
+
+def public_names() -> set[str]:
+    files = _assemble.function_files(_assemble.source_root())
+    return {file.stem for file in files if file.parent.name in AUDIENCES}
+
+
+def default_texts(arguments: str) -> dict[str, str]:
+    """Defaults that are not null, as text: {'priority': '100', 'lease': '00:05:00', ...}."""
+    found = re.findall(r"(\w+) [^,]*? DEFAULT (?:'([^']*)'::|(\w+))", arguments)
+    return {name: quoted or bare for name, quoted, bare in found if bare != "NULL"}
+
+
+def methods() -> dict[str, Callable[..., Any]]:
+    public = {name: value for name, value in vars_of(Client).items() if not name.startswith("_")}
+    return {name: method for name, method in public.items() if name != "close"}
+
+
+def vars_of(kind: type) -> dict[str, Callable[..., Any]]:
+    return dict(inspect.getmembers(kind, inspect.isfunction))
+
+
+def parameters_of(method: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    return {n: p for n, p in inspect.signature(method).parameters.items() if n != "self"}
+
+
+def test_every_public_function_is_a_method_and_there_are_no_others(
+    functions: dict[str, Function],
+) -> None:
+    assert set(functions) == public_names() == set(methods())
+
+
+def test_parameters_have_the_same_names_in_the_same_order(functions: dict[str, Function]) -> None:
+    theirs = {name: function.parameters for name, function in functions.items()}
+    assert {name: list(parameters_of(method)) for name, method in methods().items()} == theirs
+
+
+def test_what_may_be_left_out_is_the_same_and_no_default_is_stated_twice(
+    functions: dict[str, Function],
+) -> None:
+    for name, method in methods().items():
+        parameters = parameters_of(method)
+        required = [n for n, p in parameters.items() if p.default is inspect.Parameter.empty]
+        assert required == functions[name].required, name
+        stated = {parameters[n].default for n in parameters if n not in required}
+        assert stated <= {None, DEFAULT}, name
+
+
+def test_docstrings_name_every_parameter_with_its_default(functions: dict[str, Function]) -> None:
+    for name, method in methods().items():
+        doc = inspect.getdoc(method) or ""
+        described = dict(
+            re.findall(r"^    (\w+) \(\S.*?\): (.*?)(?=^    \w+ \(|^$|\Z)", doc, re.M | re.S)
+        )
+        assert list(described) == functions[name].parameters, name
+        for parameter, default in functions[name].defaults.items():
+            spoken = {"00:00:01": "1 second", "01:00:00": "1 hour", "00:05:00": "5 minutes"}
+            wanted = {"": "''", "00:00:00": "0"}.get(default) or spoken.get(default, default)
+            text = " ".join(described[parameter].split())
+            assert re.search(
+                rf"[Dd]efault {re.escape(wanted)}\b|[Dd]efault {re.escape(wanted)}[,;.]", text
+            ), (
+                name,
+                parameter,
+                text,
+            )
+        assert ("Returns:" in doc) == (inspect.signature(method).return_annotation != "None"), name
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[str]]:
+    """What was called so far, and with which parameters."""
+    calls: dict[str, set[str]] = defaultdict(set)
+    build = _calls.statement
+
+    def record(function: str, parameters: tuple[str, ...]) -> bytes:
+        calls[function].update(parameters)
+        return build(function, parameters)
+
+    monkeypatch.setattr(_calls, "statement", record)
+    return calls
+
+
+def test_every_function_takes_every_parameter(
+    database: str, functions: dict[str, Function], sent: dict[str, set[str]]
+) -> None:
+    with Client(database) as client:
+        make_queues(client)
+        enqueue(client)
+        work(client)
+        repair(client)
+        assert client.version() == version()
+    assert sent == {name: set(function.parameters) for name, function in functions.items()}
+
+
+SETTINGS: dict[str, Any] = {
+    "on_exhausted": "continue",
+    "max_attempts": 1,
+    "retry_delay": timedelta(seconds=2),
+    "retry_backoff": False,
+    "retry_delay_max": timedelta(minutes=3),
+    "backoff_schedule": [timedelta(seconds=1), "1 month"],
+    "lease": timedelta(minutes=4),
+    "retention": timedelta(days=2),
+    "dead_letter_retention": timedelta(days=3),
+    "max_lanes": 20,
+    "description": 'the "contract"',
+}
+
+
+def make_queues(client: Client) -> None:
+    client.create_queue("all settings", policy="fifo", **SETTINGS)
+    client.create_fifo_queue("all fifo settings", **SETTINGS)
+    as_read = {**SETTINGS, "backoff_schedule": [timedelta(seconds=1), timedelta(days=30)]}
+    for info in client.list_queues():
+        assert info.policy == "fifo"
+        assert {name: getattr(info, name) for name in SETTINGS} == as_read
+    client.create_queue("mail", retry_delay=timedelta(0), retry_backoff=False)
+    client.create_fifo_queue("orders", max_attempts=1)
+    client.pause_queue("mail")
+    assert [info.queue for info in client.list_queues() if info.is_paused] == ["mail"]
+    client.resume_queue("mail")
+
+
+LATER = datetime(2126, 1, 2, 3, 4, 5, 678901, timezone(timedelta(hours=5, minutes=30)))
+
+
+def enqueue(client: Client) -> None:
+    job_id = client.enqueue_job(
+        "mail",
+        {"to": ["ü", None, 1.5, {"a": True}]},
+        priority=150,
+        singleton_key="k",
+        job_type="letter",
+        tags=["b", "a", "b"],
+        run_at=LATER,
+        max_attempts=7,
+        retry_delay=timedelta(seconds=1),
+        retry_backoff=True,
+        backoff_schedule=[timedelta(hours=1)],
+        keys_if_undelivered=[["failed", "k"]],
+        dedup_id="once",
+        on_duplicate="skip",
+    )
+    info = client.get_job(job_id)
+    assert info.payload == {"to": ["ü", None, 1.5, {"a": True}]}
+    assert (info.priority, info.singleton_key, info.job_type) == (150, "k", "letter")
+    assert (info.tags, info.run_at, info.max_attempts) == (["a", "b"], LATER, 7)
+    assert (info.state, info.dedup_id, info.attempt) == (JobState.PENDING, "once", 0)
+    assert "runs not before" in client.why_not_running(job_id)
+
+    delayed = client.get_job(client.enqueue_job("mail", delay=timedelta(days=1)))
+    assert delayed.run_at is not None
+    wait = delayed.run_at - delayed.created_at
+    assert timedelta(hours=23) < wait <= timedelta(days=1)
+
+    outcomes = client.enqueue_jobs(
+        "mail",
+        [{"dedup_id": "once", "on_duplicate": "skip"}, {"payload": [1], "delay": "1 hour"}],
+    )
+    assert [(o.ordinal, o.outcome) for o in outcomes] == [(1, "duplicate"), (2, "enqueued")]
+    assert outcomes[0].job_id == job_id
+
+    ids = client.enqueue_batch(
+        "mail",
+        [1, "two", None, {}],
+        singleton_keys=["a", None, "b", '"\\{},'],
+        priority=30,
+        job_type="batch",
+        tags=["t"],
+        run_at=LATER,
+    )
+    jobs = [client.get_job(job_id) for job_id in ids]
+    assert [job.payload for job in jobs] == [1, "two", None, {}]
+    assert [job.singleton_key for job in jobs] == ["a", None, "b", '"\\{},']
+    assert {job.run_at for job in jobs} == {LATER}
+    assert client.get_job_stats(["t"]).pending_jobs == 4
+
+
+def work(client: Client) -> None:
+    ids = client.enqueue_batch("mail", range(8), job_type="now", tags=["x"])
+    jobs = client.claim_job_batch(
+        "worker", ["mail"], ["now"], ["x"], batch_size=8, lease=timedelta(minutes=1)
+    )
+    assert [(job.id, job.payload, job.attempt) for job in jobs] == [
+        (job_id, n, 1) for n, job_id in enumerate(ids)
+    ]
+    assert {job.lease_until - job.claimed_at for job in jobs} == {timedelta(minutes=1)}
+    token = jobs[0].lease_token
+    assert [v.verdict for v in client.start_jobs([*ids, 10**15], token)] == [
+        *["ok"] * 8,
+        "not_found",
+    ]
+    assert client.report_progress(ids[0], token, 50, "half", 3) == "ok"
+    assert client.extend_leases(ids[:1], token, timedelta(hours=1))[0].verdict == "ok"
+    lease = client.get_job(ids[0])
+    assert (lease.progress, lease.current_stage, lease.events_count) == (50, "half", 3)
+    assert lease.lease_until is not None
+    assert lease.lease_until - jobs[0].claimed_at > timedelta(minutes=59)
+
+    client.complete_job(ids[0], {"done": True}, token)
+    verdicts = client.complete_jobs(ids[:3], token, [None, [1], None])
+    assert [(v.ordinal, v.job_id, v.verdict) for v in verdicts] == [
+        (1, ids[0], "invalid_state"),
+        (2, ids[1], "ok"),
+        (3, ids[2], "ok"),
+    ]
+    results = [client.get_job(job_id).result for job_id in ids[:3]]
+    assert results == [{"done": True}, [1], None]
+
+    assert client.fail_job(ids[3], "no", token, False, timedelta(0)) is JobState.FAILED
+    assert client.fail_job(ids[4], "again", token, retry_in=timedelta(hours=1)) is JobState.RETRY
+    assert client.fail_jobs([ids[5]], ["no"], token, retryable=False)[0].verdict == "ok"
+    assert client.release_jobs([ids[6]], token, timedelta(hours=1))[0].verdict == "ok"
+    assert client.get_job(ids[6]).attempt == 0
+    assert client.complete_claim(token) == 1
+    assert client.queue_stats("mail")[0].dlq == 2
+
+    assert client.worker_heartbeat("worker", capacity=4, tags=["x"]) == []
+    assert client.run_maintenance()["recovered"] == 0
+
+
+def repair(client: Client) -> None:
+    first, second, third = client.enqueue_batch("orders", [1, 2, 3], ["a", "a", "a"])
+    fail_next(client, first)
+    assert client.get_blocked_keys("orders") == ["a"]
+    [blocked] = client.blocked_keys("orders", include_busy=False)
+    assert (blocked.singleton_key, blocked.job_id, blocked.state) == ("a", first, JobState.FAILED)
+    assert (blocked.waiting_count, blocked.last_error, blocked.next_run_at) == (2, "no", None)
+
+    client.retry_job("orders", first, extra_attempts=1)
+    fail_next(client, first)
+    client.skip_job("orders", first, reason="a test")
+    assert client.get_job(first).resolution == "skipped"
+    fail_next(client, second)
+    client.delete_job("orders", second)
+    assert claim_one(client, third) == "worker"
+    assert client.mark_worker_unresponsive("worker") == 1
+    assert client.recover_stale_jobs(timeout=timedelta(0), queue="orders") == 0
+
+
+def fail_next(client: Client, job_id: int) -> None:
+    [job] = client.claim_job_batch("worker", ["orders"])
+    assert job.id == job_id
+    assert client.fail_job(job.id, "no", job.lease_token) is JobState.FAILED
+
+
+def claim_one(client: Client, job_id: int) -> str | None:
+    client.claim_job_batch("worker", ["orders"])
+    return client.get_job(job_id).worker_id
