@@ -1,0 +1,109 @@
+"""Through the JDBC driver of PostgreSQL."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NoReturn
+
+from py4j.java_gateway import is_instance_of
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.sql import DataFrame, SparkSession
+
+from pgbaton.spark._dsn import Target
+from pgbaton.spark._errors import raise_database_error
+from pgbaton.spark._history import history_query
+
+DRIVER = "org.postgresql.Driver"
+DEBIAN_JAR = Path("/usr/share/java/postgresql.jar")
+# Statements have at most 128 rows whatever is said here; this is how many are sent at once.
+BATCH_SIZE = "1024"
+
+
+def load_driver(spark: SparkSession) -> str | None:
+    """Makes sure that the session has the driver; says why it has not, None if it has."""
+    loader = spark._jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    try:
+        loader.loadClass(DRIVER)
+        return None
+    except Py4JJavaError:
+        jar = find_jar()
+    if jar is None:
+        return (
+            "no PostgreSQL JDBC driver (set PGBATON_JDBC_JAR, or install libpostgresql-jdbc-java)"
+        )
+    try:
+        # ADD JAR would do for the work, but then Spark cannot read the driver's exceptions.
+        loader.addURL(spark._jvm.java.io.File(str(jar)).toURI().toURL())
+        spark.sparkContext._jsc.addJar(str(jar))
+        loader.loadClass(DRIVER)
+    except Py4JError:
+        return f"this Spark session cannot load {jar}: set spark.jars to it"
+    return None
+
+
+def find_jar() -> Path | None:
+    if wanted := os.environ.get("PGBATON_JDBC_JAR"):
+        if not Path(wanted).is_file():
+            raise ValueError(f"PGBATON_JDBC_JAR is {wanted}: no such file")
+        return Path(wanted)
+    return DEBIAN_JAR if DEBIAN_JAR.is_file() else None
+
+
+def write(rows: DataFrame, target: Target) -> None:
+    writer = _configured(rows.write.format("jdbc"), target)
+    try:
+        writer.option("dbtable", "pgbaton.enqueue_inbox").mode("append").save()
+    except Py4JJavaError as error:
+        _raise_as_ours(rows.sparkSession, error)
+
+
+def read(
+    spark: SparkSession, target: Target, queue: str, bounds: tuple[int, int], partitions: int
+) -> DataFrame:
+    with target.connect() as connection:
+        query = history_query(queue).as_string(connection)
+    low, high = bounds
+    return (
+        _configured(spark.read.format("jdbc"), target)
+        .option("dbtable", f"({query}) as h")
+        .option("partitionColumn", "id")
+        .option("lowerBound", str(low))
+        .option("upperBound", str(high + 1))
+        .option("numPartitions", str(partitions))
+        .load()
+    )
+
+
+def _configured(way: Any, target: Target) -> Any:
+    options = {
+        "url": target.jdbc_url(),
+        "driver": DRIVER,
+        "user": target.user,
+        "batchsize": BATCH_SIZE,
+        # Spark's default has another name in PostgreSQL, and FIFO keys want this one.
+        "isolationLevel": "READ_COMMITTED",
+    }
+    if target.password:
+        options["password"] = target.password
+    return way.options(**options)
+
+
+def _raise_as_ours(spark: SparkSession, error: Py4JJavaError) -> NoReturn:
+    """What the database said, without Java's stack and without the rows that Spark prints."""
+    for cause in _causes(error):
+        if is_instance_of(spark.sparkContext._gateway, cause, "org.postgresql.util.PSQLException"):
+            said = cause.getServerErrorMessage()
+            message = said.getMessage() if said else cause.getMessage()
+            hint = said.getHint() if said else None
+            raise_database_error(cause.getSQLState(), message, hint)
+    first_line = (error.java_exception.getMessage() or str(error)).splitlines()[0]
+    raise RuntimeError(f"Spark did not write the jobs: {first_line}") from None
+
+
+def _causes(error: Py4JJavaError) -> Iterator[Any]:
+    cause = error.java_exception
+    while cause is not None:
+        yield cause
+        cause = cause.getCause()
