@@ -5,7 +5,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_horizon pgbaton.watermark;
-    v_first_ready bigint;
+    v_is_proven boolean;
     v_bound bigint;
 begin
     -- The newest horizon whose transactions have ended. One that waits for an unrelated long transaction counts
@@ -22,23 +22,35 @@ begin
         return;
     end if;
 
-    -- Not locked: what another session has claimed and not committed still counts as ready.
-    select s.position into v_first_ready
-    from pgbaton.span as s
-    where s.lane_id = _advance.lane_id and s.ready and s.position >= start
-    order by s.lane_id, s.position
-    limit 1;
-    v_bound := least(v_first_ready, v_horizon.value);
+    v_is_proven := v_horizon.below_xid <= pg_snapshot_xmin(pg_current_snapshot());
 
-    delete from pgbaton.rewind as r
-    where r.ctid = any (array(
-        select w.ctid from pgbaton.rewind as w
-        where w.lane_id = _advance.lane_id and w.position < v_bound
-        for update skip locked
-    ));
+    -- The span is not locked: what another session has claimed and not committed still counts as ready.
+    -- One statement: whoever's rewind is seen here, its jobs are seen as well.
+    with bound as materialized (
+        select least((
+            select s.position from pgbaton.span as s
+            where s.lane_id = _advance.lane_id and s.ready and s.position >= start
+            order by s.lane_id, s.position
+            limit 1
+        ), v_horizon.value) as value
+    ), tidied as (
+        delete from pgbaton.rewind as r
+        where r.ctid = any (array(
+            select w.ctid from pgbaton.rewind as w
+            where w.lane_id = _advance.lane_id and w.position >= start
+                and w.position < (select b.value from bound as b)
+            for update skip locked
+        ))
+    )
+    select b.value into v_bound from bound as b;
+
     if v_bound >= start + 64 * 128 then
+        -- A bound that is not proven yet stays in doubt until a sweep after this transaction has seen it.
         insert into pgbaton.watermark (kind, lane_id, value, below_xid, recorded_at)
-        values ('lane', _advance.lane_id, v_bound, v_horizon.below_xid, pgbaton._now());
+        values (
+            'lane', _advance.lane_id, v_bound,
+            case when v_is_proven then v_horizon.below_xid else pg_current_xact_id() end, pgbaton._now()
+        );
     end if;
 end;
 $$;

@@ -15,11 +15,11 @@ begin
     with doubted as (
         select
             w.lane_id, max(w.value) as up_to,
-            coalesce(max(w.value) filter (where w.below_xid <= v_proven), 0) as start
+            coalesce(max(w.value) filter (where w.below_xid < v_proven), 0) as start
         from pgbaton.watermark as w
         where w.kind = 'lane'
         group by w.lane_id
-        having bool_or(w.below_xid > v_proven)
+        having bool_or(w.below_xid >= v_proven)
     )
     insert into pgbaton.rewind (lane_id, position)
     select d.lane_id, f.position

@@ -158,16 +158,18 @@ class Clock:
         (self._original,) = self._conn.execute(
             "select pg_get_functiondef('pgbaton._now()'::regprocedure)"
         ).fetchone()
-        self._conn.execute("create table public.clock as select clock_timestamp() as instant")
         self._conn.execute("""
+            create table if not exists public.clock (instant timestamptz);
+            delete from public.clock;
+            insert into public.clock values (clock_timestamp());
             create or replace function pgbaton._now() returns timestamptz
             language sql volatile as $$ select c.instant from public.clock as c $$
         """)
         return self
 
     def __exit__(self, *_: object) -> None:
+        # The table stays: an open transaction of the test may still hold it.
         self._conn.execute(self._original)
-        self._conn.execute("drop table public.clock")
 
     def advance(self, step: str) -> None:
         self._conn.execute("update public.clock set instant = instant + %s::interval", [step])
