@@ -216,6 +216,14 @@ def test_threads_may_share_a_client(client: Client, conn: Connection) -> None:
     assert len(others(conn)) == 1
 
 
+def test_a_role_reaches_its_own_calls_and_no_others(client: Client, dsn: str) -> None:
+    as_producer = make_conninfo(dsn, options="-c role=pgbaton_producer")
+    with Client(as_producer) as producer:
+        assert producer.enqueue_job("mail") > 0
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            producer.claim_job_batch("worker")
+
+
 # Versions
 
 
