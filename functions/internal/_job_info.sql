@@ -3,6 +3,7 @@ returns pgbaton.job_info
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
+set jit = off
 as $$
 declare
     v_info pgbaton.job_info;
