@@ -6,6 +6,8 @@ set lock_timeout = '200ms'
 as $$
 declare
     v_today constant date := pgbaton._day(pgbaton._now());
+    -- The caller's DateStyle may print a date that it does not read back.
+    v_iso constant text := 'YYYY-MM-DD';
     v_table text;
     v_name text;
     v_has_strays boolean;
@@ -21,10 +23,10 @@ begin
             continue when v_has_strays;
             execute format(
                 'create table pgbaton.%I partition of pgbaton.%I for values from (%L) to (%L)',
-                v_name, v_table, v_today + v_ahead, v_today + v_ahead + 1
+                v_name, v_table, to_char(v_today + v_ahead, v_iso), to_char(v_today + v_ahead + 1, v_iso)
             );
             execute format(
-                'comment on table pgbaton.%I is %L', v_name, format('Day %s of %s.', v_today + v_ahead, v_table)
+                'comment on table pgbaton.%I is %L', v_name, format('Day %s of %s.', to_char(v_today + v_ahead, v_iso), v_table)
             );
             v_count := v_count + 1;
         end loop;

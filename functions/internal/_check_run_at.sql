@@ -17,7 +17,7 @@ begin
             hint = 'Pass an instant before the year 10000, or null for at once.';
     end if;
     perform pgbaton._check_duration('delay', delay);
-    return coalesce(run_at, pgbaton._now() + delay);
+    return coalesce(run_at, pgbaton._after(pgbaton._now(), delay));
 end;
 $$;
 comment on function pgbaton._check_run_at(timestamptz, interval) is

@@ -14,7 +14,9 @@ begin
             j.*, m.message,
             case
                 when retryable and not j.is_spent
-                    then v_now + coalesce(retry_in, pgbaton._retry_delay((j.span).attempt, j.options, j.queue))
+                    then pgbaton._after(
+                        v_now, coalesce(retry_in, pgbaton._retry_delay((j.span).attempt, j.options, j.queue))
+                    )
             end as again_at
         from pgbaton._jobs_of(spans) as j
         inner join (

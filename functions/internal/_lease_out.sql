@@ -31,7 +31,9 @@ begin
     )
     select
         min(m.lo), max(m.hi), min(m.position), min(m.key_position), _lease_out.lease_token,
-        at + coalesce(_lease_out.lease, (select q.lease from pgbaton.queue as q where q.id = min(m.queue_id))),
+        pgbaton._after(
+            at, coalesce(_lease_out.lease, (select q.lease from pgbaton.queue as q where q.id = min(m.queue_id)))
+        ),
         at, m.started_at, m.run_at, null, m.day, min(m.queue_id), m.lane_id, 'active',
         m.attempt + 1, m.extra_attempts, false, min(m.singleton_key), min(m.held_key), _lease_out.worker_id
     from marked as m

@@ -14,7 +14,7 @@ begin
     perform pgbaton._check_duration('timeout', timeout);
     if timeout is not null then
         return pgbaton._recover(
-            pgbaton._leased_spans(null, v_queue_id, v_now - timeout),
+            pgbaton._leased_spans(null, v_queue_id, pgbaton._after(v_now, -timeout)),
             format('not finished %s after its claim', timeout)
         );
     end if;

@@ -20,7 +20,7 @@ begin
     insert into pgbaton.span
     select
         s.lo, s.hi, s.position, s.key_position, s.lease_token,
-        v_now + coalesce(lease, (select q.lease from pgbaton.queue as q where q.id = s.queue_id)),
+        pgbaton._after(v_now, coalesce(lease, (select q.lease from pgbaton.queue as q where q.id = s.queue_id))),
         s.claimed_at, s.started_at, s.run_at, s.changed_at, s.day, s.queue_id, s.lane_id, s.state, s.attempt,
         s.extra_attempts, s.ready, s.singleton_key, s.held_key, s.worker_id
     from unnest(v_spans) as s;

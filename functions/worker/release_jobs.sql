@@ -25,7 +25,7 @@ begin
             )::pgbaton.span
             from unnest(v_spans) as s
         ),
-        'retry', pgbaton._now() + coalesce(run_in, '0')
+        'retry', pgbaton._after(pgbaton._now(), coalesce(run_in, '0'))
     );
     return query select * from pgbaton._verdicts(job_ids, v_spans, lease_token);
 end;
