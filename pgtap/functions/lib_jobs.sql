@@ -1,23 +1,33 @@
--- Helpers for tests of functions: \ir this file after lib/fixtures.sql. They live in schema tap and go with the rollback.
+-- Helpers for tests of functions: \ir this file after lib/fixtures.sql. They live in schema tap and go with the
+-- rollback.
+
+-- The helpers look at everything without statistics: compiling their plans would take most of the time.
+set local jit = off;
 
 -- One row for each job: where it stands and all that is known of it, so that two moments can be compared.
 create view tap.job_now as
+with failure as (
+    select e.job_id, count(*) as errors
+    from pgbaton.job_error as e
+    group by e.job_id
+)
+
 select
     g.id, 'live' as place, s.position + g.id - s.lo as position, s.state, s.attempt, s.lease_token, s.held_key,
     to_jsonb(s) - '{lo,hi,position}'::text[]
-    || jsonb_build_object('report', to_jsonb(r), 'errors', e.errors) as facts
+    || jsonb_build_object('report', to_jsonb(r), 'errors', f.errors) as facts
 from pgbaton.span as s
 cross join lateral generate_series(s.lo, s.hi) as g (id)
 left join pgbaton.job_report as r on g.id = r.job_id
-cross join lateral (select count(*) as errors from pgbaton.job_error as x where x.job_id = g.id) as e
+left join failure as f on g.id = f.job_id
 union all
 select
-    g.id, 'history', null, h.state, h.attempt, null, null,
-    to_jsonb(h) - '{lo,hi}'::text[] || jsonb_build_object('report', to_jsonb(r), 'errors', e.errors)
+    g.id, 'history' as place, null as position, h.state, h.attempt, null as lease_token, null as held_key,
+    to_jsonb(h) - '{lo,hi}'::text[] || jsonb_build_object('report', to_jsonb(r), 'errors', f.errors) as facts
 from pgbaton.job_history as h
 cross join lateral generate_series(h.lo, h.hi) as g (id)
 left join pgbaton.job_report as r on g.id = r.job_id
-cross join lateral (select count(*) as errors from pgbaton.job_error as x where x.job_id = g.id) as e;
+left join failure as f on g.id = f.job_id;
 
 create table tap.job_before (
     id bigint, place text, position bigint, state pgbaton.job_state, attempt integer, lease_token bigint,
@@ -42,15 +52,22 @@ having count(n.id) <> 1
 union all
 select 'a place without a job: ' || n.id
 from tap.job_now as n
-where not exists (select from pgbaton.job as j where j.id = n.id and j.day = (n.facts ->> 'day')::date)
+where
+    not exists (
+        select from pgbaton.job as j
+        where j.id = n.id and j.day = (n.facts ->> 'day')::date
+    )
 union all
 select 'job ' || n.id || ' is ready = ' || (n.facts ->> 'ready')
 from tap.job_now as n
-where n.place = 'live'
+where
+    n.place = 'live'
     and case
         -- What became due meanwhile is made ready by the next claim.
-        when (n.facts ->> 'ready')::boolean then n.state not in ('pending', 'retry', 'unknown_retry')
-            or (n.facts ->> 'run_at')::timestamptz > pgbaton._now()
+        when (n.facts ->> 'ready')::boolean
+            then
+                n.state not in ('pending', 'retry', 'unknown_retry')
+                or (n.facts ->> 'run_at')::timestamptz > pgbaton._now()
         else n.state in ('pending', 'retry', 'unknown_retry') and n.facts ->> 'run_at' is null
     end;
 
