@@ -1,3 +1,5 @@
+-- The day is compared as a range: an equality would offer the planner a hash join by day alone, which pairs every job of
+-- the day with every span. A span has at most 64 ids: said once more, so that one job finds its span through the index.
 create or replace view pgbaton.live_jobs as
 select
     j.id, q.name as queue, l.job_type, l.tags, l.priority, j.singleton_key, s.state, s.attempt,
@@ -5,7 +7,8 @@ select
     j.payload, j.created_at, s.run_at, s.claimed_at, s.started_at, s.lease_until, s.worker_id,
     s.held_key is not null as holds_key, r.retry_count, r.last_error, r.progress, r.current_stage
 from pgbaton.span as s
-inner join pgbaton.job as j on s.day = j.day and j.id between s.lo and s.hi
+inner join pgbaton.job as j
+    on j.day between s.day and s.day and j.id between s.lo and s.hi and s.lo > j.id - 64
 inner join pgbaton.lane as l on s.lane_id = l.id
 inner join pgbaton.queue as q on s.queue_id = q.id
 left join pgbaton.job_report as r on j.id = r.job_id and j.day = r.day;
@@ -17,7 +20,8 @@ select
     j.payload, j.created_at, h.run_at, h.claimed_at, h.started_at, h.finished_at, h.worker_id,
     r.retry_count, r.last_error, r.result
 from pgbaton.job_history as h
-inner join pgbaton.job as j on h.day = j.day and j.id between h.lo and h.hi
+inner join pgbaton.job as j
+    on j.day between h.day and h.day and j.id between h.lo and h.hi and h.lo > j.id - 64
 inner join pgbaton.lane as l on h.lane_id = l.id
 inner join pgbaton.queue as q on h.queue_id = q.id
 left join pgbaton.job_report as r on j.id = r.job_id and j.day = r.day;
