@@ -6,7 +6,7 @@ as $$
 declare
     v_horizon pgbaton.watermark;
     v_is_proven boolean;
-    v_bound bigint;
+    v_bound record;
 begin
     -- The newest horizon whose transactions have ended. One that waits for an unrelated long transaction counts
     -- after five seconds all the same: what such a transaction may still commit behind it is found by _sweep.
@@ -27,33 +27,50 @@ begin
     -- The span is not locked: what another session has claimed and not committed still counts as ready.
     -- One statement: whoever's rewind is seen here, its jobs are seen as well.
     with bound as materialized (
-        select least((
-            select s.position from pgbaton.span as s
-            where s.lane_id = _advance.lane_id and s.ready and s.position >= start
-            order by s.lane_id, s.position
-            limit 1
-        ), v_horizon.value) as value
+        select
+            least((
+                select s.position from pgbaton.span as s
+                where s.lane_id = _advance.lane_id and s.ready and s.position >= start
+                order by s.lane_id, s.position
+                limit 1
+            ), v_horizon.value) as value,
+            coalesce((
+                select w.value from pgbaton.watermark as w
+                where w.kind = 'lane' and w.lane_id = _advance.lane_id
+                order by w.kind desc, w.lane_id desc, w.value desc
+                limit 1
+            ), 0) as watermark
     ), tidied as (
         delete from pgbaton.rewind as r
         where r.ctid = any (array(
             select w.ctid from pgbaton.rewind as w
             where w.lane_id = _advance.lane_id and w.position >= start
-                and w.position < (select b.value from bound as b)
+                and w.position < (
+                    select b.value from bound as b
+                    where b.value >= b.watermark or b.value >= start + 64 * 128
+                )
             for update skip locked
         ))
+        returning r.position
+    ), moved as (
+        -- Below the watermark there is more to do: the scan goes on from there.
+        insert into pgbaton.rewind (lane_id, position)
+        select _advance.lane_id, b.value from bound as b
+        where b.value < b.watermark and exists (select from tidied)
     )
-    select b.value into v_bound from bound as b;
+    select b.* into v_bound from bound as b;
 
-    if v_bound >= start + 64 * 128 then
+    if v_bound.value >= v_bound.watermark + 64 * 128 then
         -- A bound that is not proven yet stays in doubt until a sweep after this transaction has seen it.
         insert into pgbaton.watermark (kind, lane_id, value, below_xid, recorded_at)
         values (
-            'lane', _advance.lane_id, v_bound,
+            'lane', _advance.lane_id, v_bound.value,
             case when v_is_proven then v_horizon.below_xid else pg_current_xact_id() end, pgbaton._now()
         );
     end if;
 end;
 $$;
 comment on function pgbaton._advance(integer, bigint) is
-'Raises the watermark of a lane to its first claimable span, at most to the horizon, and drops rewinds below
-it.';
+'Raises the watermark of a lane to its first claimable span, at most to the horizon. Drops rewinds below that
+span;
+while it stands below the watermark, one rewind remains at or before it.';

@@ -186,3 +186,24 @@ def test_a_release_is_not_lost_to_a_claim_that_tidies_up_behind_it(
     assert db.rows(UNREACHABLE) == []
     assert list(db.claim("q")) == [first]
     sound()
+
+
+@pytest.mark.parametrize("way_back", ["release", "worker given up"])
+def test_jobs_that_came_back_behind_it_may_be_claimed_bit_by_bit(
+    db: Session, clock: Clock, sound: Sound, way_back: str
+) -> None:
+    jobs = db.enqueue_batch("q", 6)
+    (token,) = set(db.claim("q", 6).values())
+    work_off(db, clock)
+    assert watermark(db) > 64 * 600
+    if way_back == "release":
+        db.rows("select pgbaton.release_jobs(%s, %s)", jobs, token)
+    else:
+        db.rows("select pgbaton.mark_worker_unresponsive(%s)", f"worker {db.pid}")
+    for job in jobs:
+        assert list(db.claim("q", 1)) == [job]
+        assert db.rows(UNREACHABLE) == []
+    assert db.claim("q", 1) == {}
+    work_off(db, clock)
+    assert db.rows("select from pgbaton.rewind") == []
+    sound()
