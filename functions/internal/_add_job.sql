@@ -8,30 +8,54 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_now constant timestamptz := pgbaton._now();
-    v_is_keyed constant boolean := queue.policy = 'fifo';
-    v_is_head boolean := true;
+    v_is_due constant boolean := run_at is null or run_at <= v_now;
+    v_is_plain constant boolean := queue.policy in ('standard', 'short', 'exclusive');
+    -- Only a FIFO job holds its key while it waits for its time.
+    v_is_in_line constant boolean := queue.policy = 'fifo' or (not v_is_plain and v_is_due);
+    v_key constant text := case when queue.policy = 'standard' then singleton_key else coalesce(singleton_key, '') end;
+    v_is_head boolean := v_is_plain;
+    v_is_paused boolean := false;
     v_position bigint;
+    v_span pgbaton.span;
 begin
     -- The insert takes the transaction id before a position is drawn: see _note_horizon.
     insert into pgbaton.job (id, created_at, day, lane_id, singleton_key, options, payload)
     values (job_id, v_now, pgbaton._day(v_now), lane_id, singleton_key, options, payload);
-    if v_is_keyed then
-        v_is_head := pgbaton._lock_key(queue.id, singleton_key);
+    if v_is_in_line then
+        v_is_head := pgbaton._lock_key(queue.id, v_key);
+        v_is_paused := exists (
+            select from pgbaton.paused_key as k where k.queue_id = queue.id and k.singleton_key = v_key
+        );
     end if;
     v_position := nextval('pgbaton.position_seq');
-    insert into pgbaton.span (
-        lo, hi, position, key_position, run_at, day, queue_id, lane_id, state, ready, singleton_key, held_key
-    )
-    values (
-        job_id, job_id, v_position, case when v_is_keyed then v_position end, run_at, pgbaton._day(v_now),
-        queue.id, lane_id, case when v_is_head then 'pending'::pgbaton.job_state else 'waiting' end,
-        v_is_head and (run_at is null or run_at <= v_now),
-        singleton_key, case when v_is_keyed and v_is_head then singleton_key end
+    if v_is_head and v_is_due and exists (select from pgbaton.sleeper) then
+        perform pgbaton._wake(array[lane_id]);
+    end if;
+    v_span := row(
+        job_id, job_id, v_position, case when not v_is_plain then v_position end, null, null, null, null, run_at, null,
+        pgbaton._day(v_now), queue.id, lane_id,
+        case when v_is_head or not v_is_in_line then 'pending'::pgbaton.job_state else 'waiting' end,
+        0, 0, v_is_head and v_is_due and not v_is_paused, v_key,
+        case when v_is_in_line and v_is_head then v_key end, null,
+        case when queue.policy not in ('standard', 'fifo') then queue.policy end
     );
+    if queue.policy in ('short', 'stately', 'exclusive') then
+        -- _queued_job found the key free; only an older snapshot can have missed a job of it.
+        insert into pgbaton.span values (v_span.*) on conflict do nothing;
+        if not found then
+            raise exception using
+                errcode = 'serialization_failure',
+                message = format('key "%s" of queue "%s" was taken meanwhile', v_key, queue.name),
+                hint = 'Run the transaction again.';
+        end if;
+    else
+        insert into pgbaton.span values (v_span.*);
+    end if;
 end;
 $$;
 comment on function pgbaton._add_job(
     bigint, pgbaton.queue, integer, timestamptz, jsonb, text, pgbaton.job_options
 ) is
-'Adds one job whose arguments were checked. In a FIFO queue it gets the baton when its key is idle, else it
-waits.';
+'Adds one job whose arguments were checked and whose key _queued_job found free. Where keys have a baton
+(fifo, singleton,
+stately) it gets the one of its key when nobody has it, else it waits. Raises 40001.';

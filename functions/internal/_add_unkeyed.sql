@@ -17,6 +17,9 @@ declare
     v_day constant date := pgbaton._day(v_now);
 begin
     perform pg_current_xact_id();  -- before a position is drawn: see _note_horizon
+    if exists (select from pgbaton.sleeper) then
+        perform pgbaton._wake(coalesce(lane_ids, '{}') || lane_id);
+    end if;
     return query
     with input as materialized (
         select

@@ -7,12 +7,13 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_left bigint[] := job_ids;
+    v_allowed constant integer[] := case when is_fenced then pgbaton._allowed_queues('work') end;
     v_taken pgbaton.span[];
     v_all pgbaton.span[] := '{}';
 begin
     -- Spans split and merge while we wait for their locks: look again, in a new statement, for ids not found yet.
     loop
-        v_taken := pgbaton._take(v_left, states, is_fenced, lease_token);
+        v_taken := pgbaton._take(v_left, states, is_fenced, lease_token, v_allowed);
         v_all := v_all || v_taken;
         exit when (select sum(t.hi - t.lo + 1) from unnest(v_taken) as t) = cardinality(v_left);
         v_left := array(
@@ -21,8 +22,9 @@ begin
                 and exists (
                     select from pgbaton.span as s
                     where s.lo > i.id - 64 and s.lo <= i.id and s.hi >= i.id and s.state = any (states)
+                        and (v_allowed is null or s.queue_id = any (v_allowed))
                         and (not is_fenced or s.lease_token = _carve.lease_token
-                            or (_carve.lease_token is null and s.held_key is null))
+                            or (_carve.lease_token is null and (s.held_key is null or s.policy is not null)))
                     offset 0
                 )
         );

@@ -24,12 +24,6 @@ begin
             message = format('max_attempts %s or max_lanes %s is below 1', queue.max_attempts, queue.max_lanes),
             hint = 'Pass at least 1; max_attempts null is unlimited.';
     end if;
-    if queue.policy not in ('standard', 'fifo') then
-        raise exception using
-            errcode = 'feature_not_supported',
-            message = format('policy %s is not there yet', queue.policy),
-            hint = 'Use standard or fifo.';
-    end if;
     perform pgbaton._check_duration('retry_delay', queue.retry_delay);
     perform pgbaton._check_duration('retry_delay_max', queue.retry_delay_max);
     perform pgbaton._check_duration('lease', queue.lease, false);
@@ -39,4 +33,4 @@ begin
 end;
 $$;
 comment on function pgbaton._check_settings(pgbaton.queue) is
-'Raises 22004, 22023 or 0A000 for a queue with a setting that cannot be.';
+'Raises 22004 or 22023 for a queue with a setting that cannot be.';

@@ -5,9 +5,13 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_unknown text;
+    v_allowed constant integer[] := pgbaton._allowed_queues('work');
 begin
     if queues is null then
-        return array(select q.id from pgbaton.queue as q where not q.is_paused);
+        return array(
+            select q.id from pgbaton.queue as q
+            where not q.is_paused and (v_allowed is null or q.id = any (v_allowed))
+        );
     end if;
     if cardinality(queues) = 0 or array_position(queues, null) is not null then
         raise exception using
@@ -22,9 +26,13 @@ begin
     if found then
         perform pgbaton._require_queue(v_unknown);
     end if;
+    if v_allowed is not null then
+        perform pgbaton._require_action(q, 'work') from pgbaton.queue as q where q.name = any (queues);
+    end if;
     return array(select q.id from pgbaton.queue as q where q.name = any (queues) and not q.is_paused);
 end;
 $$;
 comment on function pgbaton._claimable_queues(text[]) is
-'Ids of those of the queues (null: all) that are not paused. Raises PB001 for an unknown one, 22023 for an
+'Ids of those of the queues (null: all) that are not paused. Raises PB001 for an unknown one, PB009, 22023 for
+an
 empty list or a null.';

@@ -10,6 +10,9 @@ begin
         job_ids, array['active', 'cancelling', 'unknown_retry']::pgbaton.job_state[], true, lease_token
     );
     perform pgbaton._finish(v_spans, 'completed');
+    if (select coalesce(sum(s.hi - s.lo + 1), 0) from unnest(v_spans) as s) < cardinality(job_ids) then
+        v_spans := v_spans || pgbaton._complete_late(job_ids, lease_token);
+    end if;
     if results is not null then
         insert into pgbaton.job_report as r (job_id, day, result)
         select distinct on (i.id) i.id, s.day, i.result

@@ -1,5 +1,5 @@
 create or replace function pgbaton._ended_leases(
-    leases_from timestamptz, at timestamptz, max_spans integer, queue_id integer default null
+    leases_from timestamptz, at timestamptz, max_spans integer, queue_ids integer[] default null
 )
 returns pgbaton.span[]
 language plpgsql volatile
@@ -12,7 +12,7 @@ begin
         select s.lo from pgbaton.span as s
         where s.state in ('active', 'cancelling')
             and s.lease_until >= leases_from and s.lease_until < at
-            and (_ended_leases.queue_id is null or s.queue_id = _ended_leases.queue_id)
+            and (queue_ids is null or s.queue_id = any (queue_ids))
         order by s.lease_until
         limit max_spans
         for update skip locked
@@ -25,6 +25,6 @@ begin
     return v_spans;
 end;
 $$;
-comment on function pgbaton._ended_leases(timestamptz, timestamptz, integer, integer) is
-'Takes out spans whose lease has ended, of a queue (null: any), at most max_spans (null: all); the caller
+comment on function pgbaton._ended_leases(timestamptz, timestamptz, integer, integer[]) is
+'Takes out spans whose lease has ended, of these queues (null: any), at most max_spans (null: all); the caller
 hands them to _recover.';

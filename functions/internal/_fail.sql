@@ -6,10 +6,11 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
+    v_has_paused constant boolean := exists (select from pgbaton.paused_key);
     v_now constant timestamptz := pgbaton._now();
     v_opened pgbaton.span[];
 begin
-    with failing as materialized (
+    with judged as materialized (
         select
             j.*, m.message,
             case
@@ -24,22 +25,34 @@ begin
             from unnest(job_ids, messages) with ordinality as i (id, message, ordinal)
             order by i.id, i.ordinal
         ) as m on m.id = j.job_id
+    ), failing as materialized (
+        -- Only a FIFO job keeps its key, and of another policy it comes back through the line of its key.
+        select
+            j.*,
+            (j.span).policy is null and (j.again_at is not null or (j.queue).on_exhausted = 'block') as keeps_key,
+            coalesce(
+                j.again_at <= v_now and ((j.span).policy is null or (j.span).held_key is null), false
+            ) as is_ready
+        from judged as j
     ), put_back as (
         insert into pgbaton.span (
             lo, hi, position, key_position, claimed_at, started_at, run_at, changed_at, day, queue_id, lane_id,
-            state, attempt, extra_attempts, ready, singleton_key, held_key, worker_id
+            state, attempt, extra_attempts, ready, singleton_key, held_key, worker_id, policy
         )
         select
             f.job_id, f.job_id,
-            case when f.again_at <= v_now then nextval('pgbaton.position_seq')
+            case when f.is_ready then nextval('pgbaton.position_seq')
                 else (f.span).position + f.job_id - (f.span).lo end,
             (f.span).key_position, (f.span).claimed_at, (f.span).started_at, f.again_at, v_now, (f.span).day,
             (f.span).queue_id, (f.span).lane_id,
             case when f.again_at is null then 'failed'::pgbaton.job_state else 'retry' end,
-            (f.span).attempt, (f.span).extra_attempts, coalesce(f.again_at <= v_now, false),
+            (f.span).attempt, (f.span).extra_attempts,
+            f.is_ready and not (v_has_paused and exists (
+                select from pgbaton.paused_key as k
+                where k.queue_id = (f.span).queue_id and k.singleton_key = (f.span).held_key
+            )),
             (f.span).singleton_key,
-            case when f.again_at is not null or (f.queue).on_exhausted = 'block' then (f.span).held_key end,
-            (f.span).worker_id
+            case when f.keeps_key then (f.span).held_key end, (f.span).worker_id, (f.span).policy
         from failing as f
     ), noted as (
         insert into pgbaton.job_error (job_id, failed_at, day, attempt, worker_id, message)
@@ -68,7 +81,7 @@ begin
     select array_agg(f.span)
     into v_opened
     from failing as f
-    where f.again_at is null and (f.queue).on_exhausted = 'continue';
+    where not f.keeps_key;
 
     perform pgbaton._pass_batons_of(v_opened);
 end;

@@ -6,14 +6,27 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-    insert into pgbaton.job_history (
-        lo, hi, claimed_at, started_at, finished_at, run_at, day, queue_id, lane_id, state, attempt, extra_attempts,
-        worker_id, resolution
-    )
-    select
-        s.lo, s.hi, s.claimed_at, s.started_at, pgbaton._now(), s.run_at, s.day, s.queue_id, s.lane_id,
-        _finish.state, s.attempt, s.extra_attempts, s.worker_id, _finish.resolution
-    from unnest(spans) as s;
+    if state = 'unknown_stopped' then
+        -- Job by job and with the token: each may still be completed by the worker that had it.
+        insert into pgbaton.job_history (
+            lo, hi, claimed_at, started_at, finished_at, run_at, lease_token, day, queue_id, lane_id, state, attempt,
+            extra_attempts, worker_id, resolution
+        )
+        select
+            g.id, g.id, s.claimed_at, s.started_at, pgbaton._now(), s.run_at, s.lease_token, s.day, s.queue_id,
+            s.lane_id, _finish.state, s.attempt, s.extra_attempts, s.worker_id, _finish.resolution
+        from unnest(spans) as s
+        cross join lateral generate_series(s.lo, s.hi) as g (id);
+    else
+        insert into pgbaton.job_history (
+            lo, hi, claimed_at, started_at, finished_at, run_at, day, queue_id, lane_id, state, attempt,
+            extra_attempts, worker_id, resolution
+        )
+        select
+            s.lo, s.hi, s.claimed_at, s.started_at, pgbaton._now(), s.run_at, s.day, s.queue_id, s.lane_id,
+            _finish.state, s.attempt, s.extra_attempts, s.worker_id, _finish.resolution
+        from unnest(spans) as s;
+    end if;
     if exists (select from unnest(spans) as s where s.held_key is not null) then
         perform pgbaton._pass_batons_of(spans);
     end if;

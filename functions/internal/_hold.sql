@@ -5,6 +5,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_span pgbaton.span;
+    v_allowed constant integer[] := pgbaton._allowed_queues('work');
 begin
     -- A span that splits while we wait for its lock leaves the job in another row: look again while there is one.
     loop
@@ -12,9 +13,11 @@ begin
         from pgbaton.span as s
         where s.lo > _hold.job_id - 64 and s.lo <= _hold.job_id and s.hi >= _hold.job_id
             and s.lease_token = _hold.lease_token
+            and (v_allowed is null or s.queue_id = any (v_allowed))
         order by s.lo
         for share;
-        exit when found or (pgbaton._live_span(job_id)).lease_token is distinct from _hold.lease_token;
+        exit when found or v_allowed is not null
+            or (pgbaton._live_span(job_id)).lease_token is distinct from _hold.lease_token;
     end loop;
     return v_span;
 end;

@@ -11,6 +11,13 @@ begin
     select
         j.id, j.payload, j.options, q, s::pgbaton.span,
         coalesce(s.attempt >= coalesce((j.options).max_attempts, q.max_attempts) + s.extra_attempts, false)
+            or (s.policy = 'stately' and exists (
+                -- One job of a key may be in retry: the next one that fails, fails for good.
+                select from pgbaton.span as r
+                where r.queue_id = s.queue_id and r.singleton_key = s.singleton_key and r.policy = 'stately'
+                    and r.state in ('retry', 'unknown_retry', 'waiting') and r.attempt > 0 and r.lo <> s.lo
+                offset 0
+            ))
     from unnest(spans) as s
     cross join lateral (
         select k.id, k.payload, k.options

@@ -27,7 +27,7 @@ begin
     )
     insert into pgbaton.span (
         lo, hi, position, key_position, lease_token, lease_until, claimed_at, started_at, run_at, changed_at, day,
-        queue_id, lane_id, state, attempt, extra_attempts, ready, singleton_key, held_key, worker_id
+        queue_id, lane_id, state, attempt, extra_attempts, ready, singleton_key, held_key, worker_id, policy
     )
     select
         min(m.lo), max(m.hi), min(m.position), min(m.key_position), _lease_out.lease_token,
@@ -35,7 +35,8 @@ begin
             at, coalesce(_lease_out.lease, (select q.lease from pgbaton.queue as q where q.id = min(m.queue_id)))
         ),
         at, m.started_at, m.run_at, null, m.day, min(m.queue_id), m.lane_id, 'active',
-        m.attempt + 1, m.extra_attempts, false, min(m.singleton_key), min(m.held_key), _lease_out.worker_id
+        m.attempt + 1, m.extra_attempts, false, min(m.singleton_key), min(m.held_key),
+        _lease_out.worker_id, min(m.policy)
     from marked as m
     group by
         m.lane_id, m.day, m.attempt, m.extra_attempts, m.run_at, m.started_at, m.run,

@@ -1,5 +1,5 @@
 create or replace function pgbaton._leased_spans(
-    worker_id text, queue_id integer, claimed_before timestamptz
+    worker_id text, queue_ids integer[], claimed_before timestamptz
 )
 returns pgbaton.span[]
 language plpgsql volatile
@@ -12,7 +12,7 @@ begin
         select s.lo from pgbaton.span as s
         where s.state in ('active', 'cancelling')
             and (_leased_spans.worker_id is null or s.worker_id = _leased_spans.worker_id)
-            and (_leased_spans.queue_id is null or s.queue_id = _leased_spans.queue_id)
+            and (queue_ids is null or s.queue_id = any (queue_ids))
             and (_leased_spans.claimed_before is null or s.claimed_at < _leased_spans.claimed_before)
         order by s.lo
         for update
@@ -25,6 +25,7 @@ begin
     return v_spans;
 end;
 $$;
-comment on function pgbaton._leased_spans(text, integer, timestamptz) is
-'Takes out the leased spans of a worker, of a queue, claimed before an instant (null: any); the caller hands
+comment on function pgbaton._leased_spans(text, integer[], timestamptz) is
+'Takes out the leased spans of a worker, of these queues, claimed before an instant (null: any); the caller
+hands
 them to _recover.';

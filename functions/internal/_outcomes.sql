@@ -17,9 +17,12 @@ begin
             where w.is_new
         ) as u
         inner join unnest(new_ids) with ordinality as i (job_id, nth) on i.nth = u.nth
-        where u.dedup_id is not null
+        where u.dedup_id is not null and i.job_id is not null
     ) as n
     where d.queue_id = queue.id and d.dedup_id = n.dedup_id;
+
+    -- What the policy refused may come again under its id.
+    delete from pgbaton.dedup as d where d.queue_id = queue.id and d.job_id = 0 and d.dedup_id = any (dedup_ids);
 
     return query
     select
@@ -27,7 +30,11 @@ begin
         coalesce(i.job_id, (
             select d.job_id from pgbaton.dedup as d where d.queue_id = queue.id and d.dedup_id = u.dedup_id
         )),
-        case when u.is_new then 'enqueued' else 'duplicate' end
+        case
+            when not u.is_new then 'duplicate'
+            when i.job_id is null then format('rejected: the policy %s allows no further job of this key', queue.policy)
+            else 'enqueued'
+        end
     from (
         select w.*, case when w.is_new then count(*) filter (where w.is_new) over (order by w.ordinal) end as nth
         from unnest(dedup_ids, is_new) with ordinality as w (dedup_id, is_new, ordinal)

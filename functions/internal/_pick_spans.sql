@@ -1,6 +1,6 @@
 create or replace function pgbaton._pick_spans(
     queue_ids integer[], job_types text[], tags text[], batch_size integer,
-    out los bigint[], out days date[], out cut pgbaton.span
+    out los bigint[], out first_day date, out last_day date, out cut pgbaton.span
 )
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -17,7 +17,6 @@ declare
     v_missing bigint := batch_size;
 begin
     los := '{}';
-    days := '{}';
     select
         array_agg(h.lane_id) as ids, array_agg(h.priority) as priorities, array_agg(h.head) as heads,
         array_agg(h.start) as starts, array_agg(h.is_behind) as are_behind
@@ -39,9 +38,8 @@ begin
             -- One by one: locking more spans than are needed would starve the other workers.
             fetch v_ready into v_span;
             exit when not found;
-            if not v_span.day = any (days) then
-                days := days || v_span.day;
-            end if;
+            first_day := least(first_day, v_span.day);
+            last_day := greatest(last_day, v_span.day);
             v_missing := v_missing - (v_span.hi - v_span.lo + 1);
             exit when v_missing < 0;
             los := los || v_span.lo;
@@ -68,4 +66,5 @@ end;
 $$;
 comment on function pgbaton._pick_spans(integer[], text[], text[], integer) is
 'Locks the spans of the next batch_size claimable jobs, over all lanes that match by priority and position.
-los are spans to take whole; cut is the part of the last one, already split off; days are the days of both.';
+los are spans to take whole; cut is the part of the last one, already split off; both are of the days from
+first_day to last_day.';

@@ -6,6 +6,7 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
+    v_has_paused constant boolean := exists (select from pgbaton.paused_key);
     v_now constant timestamptz := pgbaton._now();
     v_promoted pgbaton.span[];
 begin
@@ -38,13 +39,19 @@ begin
         update pgbaton.span as s
         -- Not pending when it has run: a failed job that was retried after its key had gone on without it.
         set state = case when s.attempt = 0 then 'pending'::pgbaton.job_state else 'retry' end,
-            ready = (s.run_at is null or s.run_at <= v_now),
+            ready = (s.run_at is null or s.run_at <= v_now) and not (v_has_paused and exists (
+                select from pgbaton.paused_key as k
+                where k.queue_id = s.queue_id and k.singleton_key = s.singleton_key
+            )),
             held_key = s.singleton_key, position = t.position
         from tickets as t
         where s.lo = t.lo
         returning s.*
     )
     select coalesce(array_agg(p::pgbaton.span), '{}') into v_promoted from promoted as p;
+    if cardinality(v_promoted) > 0 and exists (select from pgbaton.sleeper) then
+        perform pgbaton._wake(array(select distinct p.lane_id from unnest(v_promoted) as p where p.ready));
+    end if;
     return v_promoted;
 end;
 $$;

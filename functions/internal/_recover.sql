@@ -17,12 +17,21 @@ begin
         array(select s::pgbaton.span from unnest(spans) as s where s.state = 'cancelling'), 'unknown_stopped'
     );
 
-    -- Back in place, then out again what has no attempt left: _carve is the only place that splits.
     v_living := array(select s::pgbaton.span from unnest(spans) as s where s.state = 'active');
     v_spent_ids := array(select j.job_id from pgbaton._jobs_of(v_living) as j where j.is_spent);
-    perform pgbaton._requeue(v_living, 'unknown_retry', v_now);
+    v_spent := array(select s::pgbaton.span from unnest(v_living) as s where s.lo = s.hi and s.lo = any (v_spent_ids));
+    perform pgbaton._requeue(
+        array(
+            select s::pgbaton.span from unnest(v_living) as s
+            where s.lo < s.hi or s.lo <> all (v_spent_ids)
+        ),
+        'unknown_retry', v_now
+    );
+    if cardinality(v_spent_ids) > cardinality(v_spent) then
+        -- Of longer spans, out again what has no attempt left: _carve is the only place that splits.
+        v_spent := v_spent || pgbaton._carve(v_spent_ids, array['unknown_retry']::pgbaton.job_state[]);
+    end if;
     if cardinality(v_spent_ids) > 0 then
-        v_spent := pgbaton._carve(v_spent_ids, array['unknown_retry']::pgbaton.job_state[]);
         perform pgbaton._fail(
             v_spent, v_spent_ids, array_fill(reason, array[cardinality(v_spent_ids)]), true, null
         );

@@ -4,22 +4,36 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
+    v_has_paused constant boolean := exists (select from pgbaton.paused_key);
     v_is_ready constant boolean := run_at <= pgbaton._now();
 begin
     insert into pgbaton.span (
         lo, hi, position, key_position, claimed_at, started_at, run_at, changed_at, day, queue_id, lane_id, state,
-        attempt, extra_attempts, ready, singleton_key, held_key, worker_id
+        attempt, extra_attempts, ready, singleton_key, held_key,
+        worker_id, policy
     )
     select
         s.lo, s.hi, s.position, s.key_position, s.claimed_at, s.started_at, _requeue.run_at, pgbaton._now(), s.day,
-        s.queue_id, s.lane_id, _requeue.state, s.attempt, s.extra_attempts, v_is_ready, s.singleton_key, s.held_key,
-        s.worker_id
+        s.queue_id, s.lane_id, _requeue.state, s.attempt, s.extra_attempts,
+        v_is_ready and not (v_has_paused and exists (
+            select from pgbaton.paused_key as k
+            where k.queue_id = s.queue_id and k.singleton_key = s.held_key
+        )), s.singleton_key,
+        case when v_is_ready or s.policy is null then s.held_key end, s.worker_id, s.policy
     from unnest(spans) as s;
 
-    if v_is_ready then
+    if not v_is_ready then
+        -- Only a FIFO job holds its key while it waits for its time.
+        perform pgbaton._pass_batons_of(
+            array(select s::pgbaton.span from unnest(spans) as s where s.policy is not null)
+        );
+    else
         -- Their place may lie below the lane's watermark.
         insert into pgbaton.rewind (lane_id, position)
         select s.lane_id, min(s.position) from unnest(spans) as s group by s.lane_id;
+        if exists (select from pgbaton.sleeper) then
+            perform pgbaton._wake(array(select distinct s.lane_id from unnest(spans) as s));
+        end if;
     end if;
 end;
 $$;

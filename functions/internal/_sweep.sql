@@ -10,8 +10,8 @@ declare
     v_recovered bigint;
     v_rewound bigint;
 begin
-    perform pgbaton._pass_released();
     v_due := pgbaton._make_due('-infinity', v_now, 10000);
+    perform pgbaton._pass_released();
     v_recovered := pgbaton._recover(pgbaton._ended_leases('-infinity', v_now, 1000), 'the lease ended');
     v_rewound := pgbaton._recheck_watermarks();
 

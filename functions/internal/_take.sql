@@ -1,5 +1,5 @@
 create or replace function pgbaton._take(
-    job_ids bigint[], states pgbaton.job_state[], is_fenced boolean, lease_token bigint
+    job_ids bigint[], states pgbaton.job_state[], is_fenced boolean, lease_token bigint, allowed_queue_ids integer[]
 )
 returns pgbaton.span[]
 language plpgsql volatile
@@ -32,8 +32,9 @@ begin
         select s.* from pgbaton.span as s
         where s.lo = any (array(select f.lo from found as f))
             and s.state = any (states)
+            and (allowed_queue_ids is null or s.queue_id = any (allowed_queue_ids))
             and (not is_fenced or s.lease_token = _take.lease_token
-                or (_take.lease_token is null and s.held_key is null))
+                or (_take.lease_token is null and (s.held_key is null or s.policy is not null)))
         order by s.lo
         for update
     ), pieces as (
@@ -48,7 +49,7 @@ begin
             row(
                 p.piece_lo, p.piece_hi, p.position + p.piece_lo - p.lo, p.key_position, p.lease_token, p.lease_until,
                 p.claimed_at, p.started_at, p.run_at, p.changed_at, p.day, p.queue_id, p.lane_id, p.state, p.attempt,
-                p.extra_attempts, p.ready, p.singleton_key, p.held_key, p.worker_id
+                p.extra_attempts, p.ready, p.singleton_key, p.held_key, p.worker_id, p.policy
             )::pgbaton.span
             order by p.piece_lo
         ),
@@ -68,6 +69,6 @@ begin
     return v_pieces;
 end;
 $$;
-comment on function pgbaton._take(bigint[], pgbaton.job_state[], boolean, bigint) is
+comment on function pgbaton._take(bigint[], pgbaton.job_state[], boolean, bigint, integer[]) is
 'One pass of _carve: locks the spans that overlap the ids, in order of lo, takes the jobs out and puts the
 rest of each span back.';

@@ -9,6 +9,7 @@ declare
     v_queue constant pgbaton.queue := pgbaton._require_queue(queue);
     v_spans pgbaton.span[];
 begin
+    perform pgbaton._require_action(v_queue, 'operate');
     if exists (
         select from pgbaton.job as j
         inner join pgbaton.lane as l on l.id = j.lane_id
@@ -29,4 +30,4 @@ begin
 end;
 $$;
 comment on function pgbaton._take_one(text, bigint, pgbaton.job_state[], text) is
-'Carves one job of a queue out for an operator''s call. Raises PB001, PB002 or PB003.';
+'Carves one job of a queue out for an operator''s call. Raises PB001, PB002, PB003 or PB009.';

@@ -52,11 +52,11 @@ begin
         )
     into v_has_released, v_has_due, v_has_ended;
 
-    if v_has_released then
-        perform pgbaton._pass_released();
-    end if;
     if v_has_due then
         perform pgbaton._make_due(v_due_from, at, 200);
+    end if;
+    if v_has_released or v_has_due then
+        perform pgbaton._pass_released();
     end if;
     if v_has_ended then
         perform pgbaton._recover(pgbaton._ended_leases(v_leases_from, at, 100), 'the lease ended');

@@ -5,6 +5,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_tags constant text[] := pgbaton._normal_tags(tags);
+    v_allowed constant integer[] := pgbaton._allowed_queues('monitor');
     v_stats pgbaton.job_stats;
 begin
     select
@@ -21,6 +22,7 @@ begin
             inner join pgbaton.job as j on j.id = r.job_id and j.day = r.day
             inner join pgbaton.lane as l on l.id = j.lane_id
             where r.retry_count > 0 and l.tags @> v_tags
+                and (v_allowed is null or l.queue_id = any (v_allowed))
         )
     into v_stats
     from (
@@ -29,7 +31,7 @@ begin
         select h.state, h.lane_id, h.hi - h.lo + 1, true from pgbaton.job_history as h
     ) as c
     inner join pgbaton.lane as l on l.id = c.lane_id
-    where l.tags @> v_tags;
+    where l.tags @> v_tags and (v_allowed is null or l.queue_id = any (v_allowed));
     return v_stats;
 end;
 $$;

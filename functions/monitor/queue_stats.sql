@@ -5,7 +5,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_now constant timestamptz := pgbaton._now();
-    v_queue_id constant integer := case when queue is not null then (pgbaton._require_queue(queue)).id end;
+    v_queue_ids constant integer[] := pgbaton._queue_filter(queue, 'monitor');
 begin
     return query
     select
@@ -32,16 +32,16 @@ begin
             sum(s.hi - s.lo + 1) as jobs,
             (array_agg(s.lo order by s.position) filter (where s.ready))[1] as oldest_ready
         from pgbaton.span as s
-        where v_queue_id is null or s.queue_id = v_queue_id
+        where v_queue_ids is null or s.queue_id = any (v_queue_ids)
         group by 1, 2
         union all
         select h.queue_id, 'completed', sum(h.hi - h.lo + 1), null
         from pgbaton.job_history as h
-        where h.state = 'completed' and (v_queue_id is null or h.queue_id = v_queue_id)
+        where h.state = 'completed' and (v_queue_ids is null or h.queue_id = any (v_queue_ids))
         group by 1
     ) as c on c.queue_id = q.id
     left join pgbaton.job as j on j.id = c.oldest_ready
-    where v_queue_id is null or q.id = v_queue_id
+    where v_queue_ids is null or q.id = any (v_queue_ids)
     group by q.name
     order by q.name;
 end;

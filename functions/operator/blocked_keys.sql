@@ -4,7 +4,7 @@ language plpgsql stable security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-    v_queue_id constant integer := case when queue is not null then (pgbaton._require_queue(queue)).id end;
+    v_queue_ids constant integer[] := pgbaton._queue_filter(queue, 'operate');
 begin
     return query
     select
@@ -21,7 +21,7 @@ begin
     inner join pgbaton.job as j on j.id = s.lo and j.day = s.day
     left join pgbaton.job_report as r on r.job_id = s.lo and r.day = s.day
     where s.held_key is not null
-        and (v_queue_id is null or s.queue_id = v_queue_id)
+        and (v_queue_ids is null or s.queue_id = any (v_queue_ids))
         and (s.state = 'failed' or include_busy or (s.state = 'retry' and not s.ready))
     order by 5, 3;
 end;

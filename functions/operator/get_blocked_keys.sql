@@ -6,6 +6,7 @@ as $$
 declare
     v_queue constant pgbaton.queue := pgbaton._require_queue(queue);
 begin
+    perform pgbaton._require_action(v_queue, 'operate');
     return query
     select s.held_key from pgbaton.span as s
     where s.queue_id = v_queue.id and s.state = 'failed' and s.held_key is not null

@@ -9,16 +9,16 @@ set jit = off
 as $$
 declare
     v_now constant timestamptz := pgbaton._now();
-    v_queue_id constant integer := case when queue is not null then (pgbaton._require_queue(queue)).id end;
+    v_queue_ids constant integer[] := pgbaton._queue_filter(queue, 'work');
 begin
     perform pgbaton._check_duration('timeout', timeout);
     if timeout is not null then
         return pgbaton._recover(
-            pgbaton._leased_spans(null, v_queue_id, pgbaton._after(v_now, -timeout)),
+            pgbaton._leased_spans(null, v_queue_ids, pgbaton._after(v_now, -timeout)),
             format('not finished %s after its claim', timeout)
         );
     end if;
-    return pgbaton._recover(pgbaton._ended_leases('-infinity', v_now, null, v_queue_id), 'the lease ended');
+    return pgbaton._recover(pgbaton._ended_leases('-infinity', v_now, null, v_queue_ids), 'the lease ended');
 end;
 $$;
 comment on function pgbaton.recover_stale_jobs(interval, text) is

@@ -17,6 +17,9 @@ begin
             hint = 'Pass how many attempts to grant beyond the limit, 1 as a rule.';
     end if;
     v_span := pgbaton._take_one(queue, job_id, array['failed']::pgbaton.job_state[], 'retry_job');
+    if v_span.policy in ('stately', 'exclusive') then
+        perform pgbaton._require_retry_place(v_span);
+    end if;
     v_span.state := 'retry';
     v_span.extra_attempts := v_span.extra_attempts + extra_attempts;
     v_span.run_at := pgbaton._now();
@@ -29,16 +32,23 @@ begin
         v_span.held_key := v_span.singleton_key;
     end if;
     if v_span.key_position is null or v_span.held_key is not null then
-        v_span.ready := true;
+        v_span.ready := not exists (
+            select from pgbaton.paused_key as k
+            where k.queue_id = v_span.queue_id and k.singleton_key = v_span.held_key
+        );
         v_span.position := nextval('pgbaton.position_seq');
     else
         v_span.state := 'waiting';  -- at its old place, which is the next
     end if;
     insert into pgbaton.span values (v_span.*);
+    if v_span.ready and exists (select from pgbaton.sleeper) then
+        perform pgbaton._wake(array[v_span.lane_id]);
+    end if;
     perform pgbaton._audit('retry_job', queue, job_id, v_span.singleton_key, null);
 end;
 $$;
 comment on function pgbaton.retry_job(text, bigint, integer) is
 'Runs a failed job again: same id, same place in its key, extra_attempts more attempts. Its key stays blocked
 until it has ended; a key that went on without it runs it next. Waits for open producers of such a key.
-Raises PB001, PB002 (no such job in the queue), PB003 (not failed) or 22023.';
+Raises PB001, PB002 (no such job in the queue), PB003 (not failed), PB006 (the policy leaves no place for it)
+or 22023.';

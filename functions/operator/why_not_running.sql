@@ -7,6 +7,7 @@ declare
     v_job constant pgbaton.job_info := pgbaton._job_info(job_id);
     v_queue constant pgbaton.queue := pgbaton._require_queue((v_job).queue);
 begin
+    perform pgbaton._require_action(v_queue, 'operate');
     return case
         when v_job.state = 'active' then format(
             'Job %s is running: worker %s claimed it at %s, its lease ends at %s.',
@@ -39,6 +40,25 @@ begin
             'Job %s is claimable, but queue "%s" is paused. Call pgbaton.resume_queue(%L).',
             job_id, v_job.queue, v_job.queue
         )
+        when pgbaton._is_key_paused(v_queue.id, job_id) then format(
+            'Job %s holds its key, which is paused. Call pgbaton.resume_key(%L, %L).',
+            job_id, v_job.queue, v_job.singleton_key
+        )
+        when not exists (
+            select from pgbaton.worker as w where w.heartbeat_at > pgbaton._now() - interval '2 minutes'
+        ) then format(
+            'Job %s is claimable since %s, but no worker sent a heartbeat in the last two minutes. '
+            'Start one for queue "%s".',
+            job_id, greatest(v_job.run_at, v_job.created_at), v_job.queue
+        )
+        when not exists (
+            select from pgbaton.worker as w
+            where w.heartbeat_at > pgbaton._now() - interval '2 minutes' and w.tags <@ v_job.tags
+        ) then format(
+            'Job %s is claimable since %s, but no worker that lives asks for its tags %s only. '
+            'Start one with tags among them.',
+            job_id, greatest(v_job.run_at, v_job.created_at), v_job.tags
+        )
         else format(
             'Job %s is claimable since %s: no worker has asked for queue "%s", job type "%s" and tags %s yet.',
             job_id, greatest(v_job.run_at, v_job.created_at), v_job.queue, v_job.job_type, v_job.tags
@@ -47,4 +67,4 @@ begin
 end;
 $$;
 comment on function pgbaton.why_not_running(bigint) is
-'Says in one sentence why a job is not running, and which call helps. Raises PB002 or 22004.';
+'Says in one sentence why a job is not running, and which call helps. Raises PB002, PB009 or 22004.';

@@ -16,7 +16,7 @@ set enable_bitmapscan = off
 set jit = off
 as $$
 declare
-    v_queue constant pgbaton.queue := pgbaton._require_queue(queue);
+    v_queue constant pgbaton.queue := pgbaton._enter_queue(queue);
     v_lane_id constant integer := pgbaton._lane_id(v_queue, priority, job_type, tags);
     v_run_at constant timestamptz := pgbaton._check_run_at(run_at, null);
 begin
@@ -24,11 +24,9 @@ begin
     if cardinality(payloads) = 0 then
         return;
     end if;
-    if v_queue.policy = 'fifo' then
-        return query select * from pgbaton._add_keyed(v_queue, v_lane_id, v_run_at, payloads, singleton_keys);
-    else
-        return query select * from pgbaton._add_unkeyed(v_queue, v_lane_id, v_run_at, payloads, singleton_keys);
-    end if;
+    return query select * from pgbaton._add_jobs(
+        v_queue, payloads, singleton_keys, null, null, null, v_lane_id, v_run_at
+    );
 end;
 $$;
 comment on function pgbaton.enqueue_batch(text, jsonb[], text[], integer, text, text[], timestamptz) is

@@ -11,7 +11,7 @@ set datestyle = 'ISO'
 set intervalstyle = 'postgres'
 as $$
 declare
-    v_queue constant pgbaton.queue := pgbaton._require_queue(queue);
+    v_queue constant pgbaton.queue := pgbaton._enter_queue(queue);
     v_all record;  -- the jobs as parallel arrays
     v_new record;  -- those that are not duplicates
     v_is_new boolean[];
@@ -36,7 +36,8 @@ begin
 
     v_new_ids := array(
         select i.id from pgbaton._add_jobs(
-            v_queue, v_new.payloads, v_new.singleton_keys, v_new.lane_ids, v_new.run_ats, v_new.options
+            v_queue, v_new.payloads, v_new.singleton_keys, v_new.lane_ids, v_new.run_ats, v_new.options,
+            may_refuse => true
         ) as i (id)
     );
     return query select * from pgbaton._outcomes(v_queue, v_all.dedup_ids, v_is_new, v_new_ids);

@@ -6,6 +6,7 @@ as $$
 declare
     v_queue constant pgbaton.queue := pgbaton._require_queue(queue);
 begin
+    perform pgbaton._require_action(v_queue, 'operate');
     update pgbaton.queue as q set is_paused = true where q.id = v_queue.id and q.is_paused <> true;
     if found then
         perform pgbaton._audit('pause_queue', queue, null, null, null);

@@ -6,9 +6,11 @@ as $$
 declare
     v_queue constant pgbaton.queue := pgbaton._require_queue(queue);
 begin
+    perform pgbaton._require_action(v_queue, 'operate');
     update pgbaton.queue as q set is_paused = false where q.id = v_queue.id and q.is_paused <> false;
     if found then
         perform pgbaton._audit('resume_queue', queue, null, null, null);
+        perform pgbaton._wake(array(select l.id from pgbaton.lane as l where l.queue_id = v_queue.id));
     end if;
 end;
 $$;

@@ -17,7 +17,7 @@ begin
     for v_queue in
         select q.*
         from (select distinct a.queue from added as a) as d
-        cross join lateral pgbaton._require_queue(d.queue) as q
+        cross join lateral pgbaton._enter_queue(d.queue) as q
         order by q.id
     loop
         with lanes as materialized (

@@ -20,43 +20,46 @@ declare
     v_queue_ids constant integer[] := pgbaton._claimable_queues(queues);
     v_token bigint;
     v_picked record;
-    v_day date;
+    v_first_day date;
+    v_last_day date;
 begin
     perform pgbaton._check_claim(worker_id, job_types, batch_size, lease);
     perform pgbaton._tend(v_now);
 
     v_picked := pgbaton._pick_spans(v_queue_ids, job_types, v_tags, batch_size);
-    if cardinality(v_picked.days) = 0 then
+    if v_picked.first_day is null then
         return;
     end if;
+    delete from pgbaton.sleeper as s where s.worker_id = claim_job_batch.worker_id;
     v_token := nextval('pgbaton.lease_token_seq');
-    perform pgbaton._lease_out(v_picked.los, v_picked.cut, v_token, worker_id, lease, v_now);
+    -- A later time than v_now: a job of a key is not claimed before the one before it has ended.
+    perform pgbaton._lease_out(v_picked.los, v_picked.cut, v_token, worker_id, lease, pgbaton._now());
 
-    -- The day is a parameter, so that only its partition is opened.
-    foreach v_day in array v_picked.days loop
-        return query
-        select
-            j.id, l.queue, l.job_type, l.tags, l.priority, s.singleton_key, s.attempt,
-            coalesce((j.options).max_attempts, l.max_attempts) + s.extra_attempts,
-            j.payload, j.created_at, s.run_at, s.claimed_at, s.lease_until, s.lease_token
-        from pgbaton.span as s
-        cross join lateral (
-            select l.job_type, l.tags, l.priority, q.name as queue, q.max_attempts
-            from pgbaton.lane as l
-            inner join pgbaton.queue as q on q.id = l.queue_id
-            where l.id = s.lane_id
-            offset 0
-        ) as l
-        cross join lateral (
-            select k.id, k.options, k.payload, k.created_at
-            from pgbaton.job as k
-            where k.day = v_day and k.id between s.lo and s.hi
-            order by k.id
-            offset 0
-        ) as j
-        where s.lease_token = v_token and s.state in ('active', 'cancelling') and s.day = v_day
-        order by l.priority desc, s.position, j.id;
-    end loop;
+    v_first_day := v_picked.first_day;
+    v_last_day := v_picked.last_day;
+    return query
+    select
+        j.id, l.queue, l.job_type, l.tags, l.priority, j.singleton_key, s.attempt,
+        coalesce((j.options).max_attempts, l.max_attempts) + s.extra_attempts,
+        j.payload, j.created_at, s.run_at, s.claimed_at, s.lease_until, s.lease_token
+    from pgbaton.span as s
+    cross join lateral (
+        select l.job_type, l.tags, l.priority, q.name as queue, q.max_attempts
+        from pgbaton.lane as l
+        inner join pgbaton.queue as q on q.id = l.queue_id
+        where l.id = s.lane_id
+        offset 0
+    ) as l
+    cross join lateral (
+        -- The days are parameters, so that only their partitions are opened.
+        select k.id, k.options, k.payload, k.created_at, k.singleton_key
+        from pgbaton.job as k
+        where k.day = s.day and k.day >= v_first_day and k.day <= v_last_day and k.id between s.lo and s.hi
+        order by k.id
+        offset 0
+    ) as j
+    where s.lease_token = v_token and s.state in ('active', 'cancelling')
+    order by l.priority desc, s.position, j.id;
 end;
 $$;
 comment on function pgbaton.claim_job_batch(text, text[], text[], text[], integer, interval) is

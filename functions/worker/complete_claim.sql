@@ -10,17 +10,20 @@ as $$
 declare
     v_spans pgbaton.span[];
     v_count integer := 0;
+    v_allowed constant integer[] := pgbaton._allowed_queues('work');
 begin
     perform pgbaton._check_token(lease_token);
     -- Until none is left: a span that was split while we waited for its lock lives on in other rows.
     while exists (
         select from pgbaton.span as s
         where s.lease_token = complete_claim.lease_token and s.state in ('active', 'cancelling')
+            and (v_allowed is null or s.queue_id = any (v_allowed))
         offset 0
     ) loop
         with held as materialized (
             select s.lo from pgbaton.span as s
             where s.lease_token = complete_claim.lease_token and s.state in ('active', 'cancelling')
+                and (v_allowed is null or s.queue_id = any (v_allowed))
             order by s.lo
             for update
         ), removed as (

@@ -11,7 +11,7 @@ declare
     v_spans pgbaton.span[];
 begin
     perform pgbaton._check_worker_id(worker_id);
-    v_spans := pgbaton._leased_spans(worker_id, null, null);
+    v_spans := pgbaton._leased_spans(worker_id, pgbaton._allowed_queues('work'), null);
     perform pgbaton._audit('mark_worker_unresponsive', null, null, null, worker_id);
     return pgbaton._recover(v_spans, format('worker %s became unresponsive', worker_id));
 end;

@@ -7,19 +7,32 @@ set enable_seqscan = off
 set enable_bitmapscan = off
 set jit = off
 as $$
+declare
+    v_now constant timestamptz := pgbaton._now();
+    v_done jsonb;
 begin
     if not pg_try_advisory_xact_lock(pgbaton._lock_class(), 0) then
         return jsonb_build_object('skipped', 'another session is at it');
     end if;
-    return pgbaton._sweep() || jsonb_build_object(
-        'keys_healed', pgbaton._heal_keys(10000),
-        'partitions_added', pgbaton._keep_partitions()
+    perform pgbaton._log_blocks(v_now);
+    perform pgbaton._forget_dedup_ids(v_now);
+    perform pgbaton._empty_inbox();
+    delete from pgbaton.sleeper as s where s.asleep_at < v_now - interval '5 minutes';
+    v_done := jsonb_build_object(
+        'partitions_added', pgbaton._keep_partitions(),
+        'scheduled', pgbaton._run_schedules(v_now),
+        'keys_healed', pgbaton._heal_keys(10000)
+    );
+    return v_done || pgbaton._sweep() || jsonb_build_object(
+        'dead_letters_expired', pgbaton._expire_dead_letters(v_now),
+        'days_dropped', pgbaton._keep_days(v_now)
     );
 end;
 $$;
 comment on function pgbaton.run_maintenance() is
-'Upkeep that any worker calls every few seconds, cheap when there is nothing to do: makes partitions ahead,
-makes due jobs claimable,
-recovers ended leases, passes on batons, heals what a crash left, drops old watermarks. Returns what it did;
-skips when another session is at it.
-Call it in a transaction of its own: a day''s new partitions lock their tables until it ends.';
+'Upkeep that any worker calls every few seconds, cheap when there is nothing to do: runs schedules, makes
+partitions ahead and drops
+days that are over, makes due jobs claimable, recovers ended leases, passes on batons, heals what a crash
+left, expires dead letters,
+logs long blocks. Returns what it did; skips when another session is at it.
+Call it in a transaction of its own: new and dropped partitions lock their tables until it ends.';

@@ -11,7 +11,8 @@ inner join pgbaton.job as j
     on j.day between s.day and s.day and j.id between s.lo and s.hi and s.lo > j.id - 64
 inner join pgbaton.lane as l on s.lane_id = l.id
 inner join pgbaton.queue as q on s.queue_id = q.id
-left join pgbaton.job_report as r on j.id = r.job_id and j.day = r.day;
+left join pgbaton.job_report as r on j.id = r.job_id and j.day = r.day
+where q.name in (select pgbaton.granted_queues('monitor'));
 comment on view pgbaton.live_jobs is 'One row for each job that has not ended, with its state and payload.';
 
 create or replace view pgbaton.finished_jobs as
@@ -24,7 +25,8 @@ inner join pgbaton.job as j
     on j.day between h.day and h.day and j.id between h.lo and h.hi and h.lo > j.id - 64
 inner join pgbaton.lane as l on h.lane_id = l.id
 inner join pgbaton.queue as q on h.queue_id = q.id
-left join pgbaton.job_report as r on j.id = r.job_id and j.day = r.day;
+left join pgbaton.job_report as r on j.id = r.job_id and j.day = r.day
+where q.name in (select pgbaton.granted_queues('monitor'));
 comment on view pgbaton.finished_jobs is 'One row for each job that has ended, with its payload and result.';
 
 create or replace view pgbaton.jobs as
@@ -40,3 +42,13 @@ select
     f.retry_count, f.last_error
 from pgbaton.finished_jobs as f;
 comment on view pgbaton.jobs is 'One row for each job, live or ended.';
+
+create or replace view pgbaton.long_blocked_keys as
+select
+    q.name as queue, b.singleton_key, b.job_id, b.state, b.attempts, b.waiting_count, b.blocked_at, b.noted_at,
+    b.ended_at, coalesce(b.ended_at, b.noted_at) - b.blocked_at as blocked_duration
+from pgbaton.key_block as b
+inner join pgbaton.queue as q on b.queue_id = q.id
+where q.name in (select pgbaton.granted_queues('monitor'));
+comment on view pgbaton.long_blocked_keys is
+'Keys that were blocked for more than five minutes in the last 30 days; ended_at is null for those that still are.';

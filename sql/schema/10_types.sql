@@ -161,3 +161,75 @@ create type pgbaton.job_stats as (
 comment on type pgbaton.job_stats is
 'Jobs that carry all of the tags. stopped_jobs: final but not completed; failed_jobs: retrying, recovered or
 failed.';
+
+create type pgbaton.dead_job as (
+    id bigint,
+    queue text,
+    job_type text,
+    tags text[],
+    singleton_key text,
+    payload jsonb,
+    attempts integer,
+    error_message text,
+    created_at timestamptz,
+    failed_at timestamptz,
+    holds_key boolean
+);
+comment on type pgbaton.dead_job is
+'A failed job: its payload, its last error, and whether it holds up its key.';
+
+create type pgbaton.kv_entry as (
+    key text[],
+    value jsonb,
+    updated_at timestamptz
+);
+comment on type pgbaton.kv_entry is 'A payload stored under a key path when its job failed for good.';
+
+create type pgbaton.subscription_info as (
+    queue text,
+    topic_pattern text,
+    created_at timestamptz
+);
+comment on type pgbaton.subscription_info is 'Which topics a queue is subscribed to.';
+
+create type pgbaton.fifo_stat as (
+    queue text,
+    singleton_key text,
+    queue_depth bigint,
+    current_job_id bigint,
+    current_state pgbaton.job_state,
+    current_retry_count integer,
+    blocked_duration interval,
+    is_paused boolean
+);
+comment on type pgbaton.fifo_stat is
+'A key of a FIFO queue: how many jobs it has, which one holds it, how often that one was retried, and since
+when it holds the others up.';
+
+create type pgbaton.health_check as (
+    check_name text,
+    status text,
+    detail text
+);
+comment on type pgbaton.health_check is
+'A check of health(): status is ok, warn or bad; detail says what to do.';
+
+create type pgbaton.schedule_info as (
+    name text,
+    queue text,
+    cron text,
+    time_zone text,
+    payload jsonb,
+    priority integer,
+    singleton_key text,
+    job_type text,
+    tags text[],
+    missed_runs text,
+    is_paused boolean,
+    next_run_at timestamptz,
+    last_run_at timestamptz,
+    last_job_id bigint,
+    last_error text
+);
+comment on type pgbaton.schedule_info is
+'A schedule: what it enqueues, when it does so next and what it did last.';

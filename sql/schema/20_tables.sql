@@ -110,6 +110,7 @@ create table pgbaton.span (
     singleton_key text,
     held_key text,
     worker_id text,
+    policy pgbaton.queue_policy,
     constraint span_bounds_check check (hi >= lo and hi < lo + 64),
     constraint span_ready_check check (not ready or state in ('pending', 'retry', 'unknown_retry')),
     constraint span_keyed_check check (singleton_key is null or lo = hi)
@@ -141,6 +142,8 @@ comment on column pgbaton.span.ready is 'True exactly when it may be claimed now
 comment on column pgbaton.span.singleton_key is 'Key of the job; such a span is a span of one.';
 comment on column pgbaton.span.held_key is 'The key whose baton it holds, else null.';
 comment on column pgbaton.span.worker_id is 'Who claimed it last.';
+comment on column pgbaton.span.policy is
+'Policy of its queue when that is short, singleton, stately or exclusive, for the indexes that hold it.';
 
 create table pgbaton.job_history (
     lo bigint not null,
@@ -149,6 +152,7 @@ create table pgbaton.job_history (
     started_at timestamptz,
     finished_at timestamptz not null,
     run_at timestamptz,
+    lease_token bigint,
     day date not null,
     queue_id integer not null,
     lane_id integer not null,
@@ -159,13 +163,14 @@ create table pgbaton.job_history (
     resolution text
 ) partition by range (day);
 comment on table pgbaton.job_history is
-'Final spans, append-only: the jobs lo to hi ended together. One partition a day of enqueue.';
+'Final spans: the jobs lo to hi ended together. One partition a day of enqueue.';
 comment on column pgbaton.job_history.lo is 'First job id.';
 comment on column pgbaton.job_history.hi is 'Last job id.';
 comment on column pgbaton.job_history.claimed_at is 'Last claim.';
 comment on column pgbaton.job_history.started_at is 'First time a worker said that it runs.';
 comment on column pgbaton.job_history.finished_at is 'When they reached their final state.';
 comment on column pgbaton.job_history.run_at is 'Not before; null was at once.';
+comment on column pgbaton.job_history.lease_token is 'Of unknown_stopped: who may still complete it.';
 comment on column pgbaton.job_history.day is 'UTC day of enqueue; the partition.';
 comment on column pgbaton.job_history.queue_id is 'Their queue.';
 comment on column pgbaton.job_history.lane_id is 'Their lane.';
@@ -248,94 +253,3 @@ comment on table pgbaton.kv is
 comment on column pgbaton.kv.key is 'Key path.';
 comment on column pgbaton.kv.value is 'Payload of the job.';
 comment on column pgbaton.kv.updated_at is 'When it was stored.';
-
--- Order, recovery and operation -----------------------------------------------------------------
-create table pgbaton.baton_release (
-    id bigint generated always as identity constraint baton_release_pkey primary key,
-    queue_id integer not null,
-    singleton_key text not null
-);
-comment on table pgbaton.baton_release is
-'Keys whose baton was let go while a producer of the key was still open. The next claim passes it on.';
-comment on column pgbaton.baton_release.id is 'Number.';
-comment on column pgbaton.baton_release.queue_id is 'Queue of the key.';
-comment on column pgbaton.baton_release.singleton_key is 'The key.';
-
-create table pgbaton.heal_place (
-    is_only boolean not null default true constraint heal_place_pkey primary key
-    constraint heal_place_is_only_check check (is_only),
-    queue_id integer not null,
-    singleton_key text not null
-);
-comment on table pgbaton.heal_place is
-'At most one row: the key at which run_maintenance last stopped looking for keys to heal.';
-comment on column pgbaton.heal_place.is_only is 'Always true.';
-comment on column pgbaton.heal_place.queue_id is 'Queue of that key.';
-comment on column pgbaton.heal_place.singleton_key is 'The key.';
-
-create table pgbaton.watermark (
-    kind text not null,
-    lane_id integer not null,
-    value bigint not null,
-    below_xid xid8 not null,
-    recorded_at timestamptz not null
-);
-comment on table pgbaton.watermark is
-'Lower bounds where a scan may start, so that dead index entries in front of it cost nothing under an old
-snapshot.
-Insert-only and read from the top (the highest value counts): a row that is updated often would itself melt.
-kind lane: no claimable span of the lane stands below value. kind horizon: all positions up to value were
-drawn by
-transactions older than below_xid. kind due, kind lease: nothing due, no lease ended, before value
-(microseconds).
-kind sweep, kind partitions: when the thorough upkeep ran, when partitions were last tried.';
-comment on column pgbaton.watermark.kind is 'lane, horizon, due, lease, sweep or partitions.';
-comment on column pgbaton.watermark.lane_id is 'Lane of kind lane, else 0.';
-comment on column pgbaton.watermark.value is 'The bound: a position, or microseconds since 1970.';
-comment on column pgbaton.watermark.below_xid is
-'The bound is proven once every transaction below this one has ended.';
-comment on column pgbaton.watermark.recorded_at is 'When it was noted.';
-
-create table pgbaton.rewind (
-    lane_id integer not null,
-    position bigint not null
-);
-comment on table pgbaton.rewind is
-'Positions below a lane''s watermark that became claimable again (released or recovered jobs). Scans start
-there until they are gone.';
-comment on column pgbaton.rewind.lane_id is 'The lane.';
-comment on column pgbaton.rewind.position is 'Where to start.';
-
-create table pgbaton.worker (
-    worker_id text not null constraint worker_pkey primary key,
-    capacity integer,
-    tags text[] not null default '{}',
-    started_at timestamptz not null,
-    heartbeat_at timestamptz not null
-) with (fillfactor = 50);
-comment on table pgbaton.worker is 'Workers that sent a heartbeat: one row a worker, not one a job.';
-comment on column pgbaton.worker.worker_id is 'Name the worker gave itself.';
-comment on column pgbaton.worker.capacity is 'How many jobs it can run at once.';
-comment on column pgbaton.worker.tags is 'Tags it asks for.';
-comment on column pgbaton.worker.started_at is 'First heartbeat.';
-comment on column pgbaton.worker.heartbeat_at is 'Last heartbeat.';
-
-create table pgbaton.audit (
-    id bigint generated always as identity constraint audit_pkey primary key,
-    at timestamptz not null,
-    actor text not null,
-    action text not null,
-    queue text,
-    job_id bigint,
-    singleton_key text,
-    reason text
-);
-comment on table pgbaton.audit is 'Operator actions: who, when, what, why.';
-comment on column pgbaton.audit.id is 'Number.';
-comment on column pgbaton.audit.at is 'When.';
-comment on column pgbaton.audit.actor is 'Role that called.';
-comment on column pgbaton.audit.action is 'Function that was called.';
-comment on column pgbaton.audit.queue is 'Queue concerned.';
-comment on column pgbaton.audit.job_id is 'Job concerned.';
-comment on column pgbaton.audit.singleton_key is 'Key concerned.';
-comment on column pgbaton.audit.reason is 'Why, as the operator said.';

@@ -5,7 +5,22 @@ create index span_ready_idx on pgbaton.span (lane_id, position) where ready;
 create unique index span_held_key_idx on pgbaton.span (queue_id, held_key)
 where held_key is not null;
 
--- _pass_baton: the next job of a key.
+-- The backstops of the other policies. What is queued never ran: a job that did is in retry,
+-- also while it waits in line.
+create unique index span_short_idx on pgbaton.span (queue_id, singleton_key)
+where policy = 'short' and state = 'pending';
+create unique index span_singleton_idx on pgbaton.span (queue_id, singleton_key)
+where policy = 'singleton' and state in ('active', 'cancelling');
+create unique index span_stately_queued_idx on pgbaton.span (queue_id, singleton_key)
+where policy = 'stately' and state in ('pending', 'waiting') and attempt = 0;
+create unique index span_stately_retry_idx on pgbaton.span (queue_id, singleton_key)
+where policy = 'stately' and state in ('retry', 'unknown_retry', 'waiting') and attempt > 0;
+create unique index span_stately_active_idx on pgbaton.span (queue_id, singleton_key)
+where policy = 'stately' and state in ('active', 'cancelling');
+create unique index span_exclusive_idx on pgbaton.span (queue_id, singleton_key)
+where policy = 'exclusive' and state in ('pending', 'retry', 'unknown_retry', 'active', 'cancelling');
+
+-- _promote: the next job of a key.
 create index span_waiting_idx on pgbaton.span (queue_id, singleton_key, key_position)
 where state = 'waiting';
 
@@ -22,6 +37,7 @@ create index span_failed_idx on pgbaton.span (queue_id, lo) where state = 'faile
 
 create index job_history_lo_idx on pgbaton.job_history (lo);
 create index job_error_job_id_idx on pgbaton.job_error (job_id);
+create index schedule_queue_id_idx on pgbaton.schedule (queue_id);
 create index dedup_job_id_idx on pgbaton.dedup (job_id);
 create index watermark_value_idx on pgbaton.watermark (kind, lane_id, value);
 create index rewind_lane_idx on pgbaton.rewind (lane_id, position);

@@ -1,0 +1,38 @@
+create or replace function pgbaton._carve_history(job_ids bigint[])
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    with whole as (
+        delete from pgbaton.job_history as h
+        where (h.lo, h.day) in (
+            select f.lo, f.day
+            from unnest(job_ids) as i (id)
+            cross join lateral (
+                select n.lo, n.day from pgbaton.job_history as n
+                where n.lo > i.id - 64 and n.lo <= i.id and n.hi >= i.id
+                order by n.lo
+                offset 0
+            ) as f
+        )
+        returning h.*
+    ), kept as (
+        -- What stays: runs of the ids that were not named.
+        select w.*, g.id, g.id - row_number() over (partition by w.lo order by g.id) as run
+        from whole as w
+        cross join lateral generate_series(w.lo, w.hi) as g (id)
+        where g.id not in (select i.id from unnest(job_ids) as i (id))
+    )
+    insert into pgbaton.job_history
+    select
+        min(k.id), max(k.id), k.claimed_at, k.started_at, k.finished_at, k.run_at, k.lease_token, k.day, k.queue_id,
+        k.lane_id, k.state, k.attempt, k.extra_attempts, k.worker_id, k.resolution
+    from kept as k
+    group by
+        k.lo, k.run, k.claimed_at, k.started_at, k.finished_at, k.run_at, k.lease_token, k.day, k.queue_id,
+        k.lane_id, k.state, k.attempt, k.extra_attempts, k.worker_id, k.resolution;
+end;
+$$;
+comment on function pgbaton._carve_history(bigint[]) is
+'Takes jobs out of the spans of history; the rest of each span stays.';

@@ -1,0 +1,60 @@
+create or replace function pgbaton._drop_day(day date, at timestamptz)
+returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_suffix constant text := to_char(day, 'YYYYMMDD');
+    v_kept bigint[];
+    v_table text;
+begin
+    -- What is live or ended lately; more than a few keep the whole day.
+    v_kept := array(
+        select g.id
+        from (
+            select s.lo, s.hi from pgbaton.span as s where s.day = _drop_day.day
+            union all
+            select h.lo, h.hi
+            from pgbaton.job_history as h
+            inner join pgbaton.queue as q on q.id = h.queue_id
+            where h.day = _drop_day.day and h.finished_at > pgbaton._after(at, -q.retention)
+        ) as k
+        cross join lateral generate_series(k.lo, k.hi) as g (id)
+        limit 10001
+    );
+    if cardinality(v_kept) > 10000 then
+        return false;
+    end if;
+    if cardinality(v_kept) > 0 and cardinality(v_kept) * 10 > (
+        select count(*) from (select from pgbaton.job as j where j.day = _drop_day.day limit 100001) as c
+    ) then
+        return false;
+    end if;
+
+    perform pgbaton._carve_history_around(v_kept, day);
+    foreach v_table in array array['job', 'job_history', 'job_report', 'job_error'] loop
+        execute format('alter table pgbaton.%I rename to %I', v_table || '_' || v_suffix, v_table || '_old');
+        execute format('alter table pgbaton.%I detach partition pgbaton.%I', v_table, v_table || '_old');
+        if cardinality(v_kept) > 0 then
+            execute format(
+                'create table pgbaton.%I partition of pgbaton.%I for values from (%L) to (%L)',
+                v_table || '_' || v_suffix, v_table, day, day + 1
+            );
+            execute format(
+                'comment on table pgbaton.%I is %L', v_table || '_' || v_suffix, format('Day %s of %s.', day, v_table)
+            );
+            execute format(
+                'insert into pgbaton.%I select * from pgbaton.%I where %I = any ($1)',
+                v_table || '_' || v_suffix, v_table || '_old',
+                case v_table when 'job' then 'id' when 'job_history' then 'lo' else 'job_id' end
+            ) using v_kept;
+        end if;
+        execute format('drop table pgbaton.%I', v_table || '_old');
+    end loop;
+    return true;
+end;
+$$;
+comment on function pgbaton._drop_day(date, timestamptz) is
+'Drops a day unless much of it is to be kept, and says whether it did. The few jobs that live on, or ended
+within the retention
+of their queue, are copied into a new partition.';

@@ -1,0 +1,18 @@
+create or replace function pgbaton._enter_queue(queue text, action text default 'enqueue')
+returns pgbaton.queue
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_queue pgbaton.queue;
+begin
+    -- Shared by producers, exclusive for drop_queue and set_fifo_mode. 256 of them, so that publishing to
+    -- thousands of queues fits in the lock table.
+    perform pg_advisory_xact_lock_shared(pgbaton._lock_class() + 1, hashtext(queue) & 255);
+    v_queue := pgbaton._require_queue(queue);
+    perform pgbaton._require_action(v_queue, action);
+    return v_queue;
+end;
+$$;
+comment on function pgbaton._enter_queue(text, text) is
+'The queue, which keeps its policy until the transaction ends. Raises PB001, PB009 or 22004.';

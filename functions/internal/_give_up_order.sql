@@ -1,0 +1,46 @@
+create or replace function pgbaton._give_up_order(queue pgbaton.queue, force boolean)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_now constant timestamptz := pgbaton._now();
+    v_waiting bigint;
+begin
+    perform from pgbaton.span as s
+    where s.queue_id = queue.id and s.singleton_key is not null
+    order by s.lo
+    for update;
+    select count(*) into v_waiting from pgbaton.span as s where s.queue_id = queue.id and s.state = 'waiting';
+    if v_waiting > 0 and not force then
+        raise exception using
+            errcode = 'PB008',
+            message = format('%s jobs of queue "%s" wait for another one of their key', v_waiting, queue.name),
+            hint = 'Let them run first, or pass force => true to let them run at once.';
+    end if;
+    delete from pgbaton.paused_key as k where k.queue_id = queue.id;
+    delete from pgbaton.baton_release as r where r.queue_id = queue.id;
+    with tickets as (
+        select w.lo, nextval('pgbaton.position_seq') as position
+        from (
+            select s.lo from pgbaton.span as s
+            where s.queue_id = queue.id and s.singleton_key is not null
+            order by s.key_position
+            offset 0
+        ) as w
+    )
+    update pgbaton.span as s
+    set held_key = null, key_position = null,
+        state = case
+            when s.state <> 'waiting' then s.state
+            when s.attempt = 0 then 'pending'
+            else 'retry'
+        end,
+        ready = s.state in ('waiting', 'pending', 'retry', 'unknown_retry') and coalesce(s.run_at <= v_now, true),
+        position = case when s.state = 'waiting' then t.position else s.position end
+    from tickets as t
+    where s.lo = t.lo;
+end;
+$$;
+comment on function pgbaton._give_up_order(pgbaton.queue, boolean) is
+'Makes all waiting jobs of a FIFO queue claimable. Raises PB008 when there are any and force is false.';

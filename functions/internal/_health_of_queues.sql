@@ -1,0 +1,72 @@
+create or replace function pgbaton._health_of_queues(at timestamptz)
+returns table (check_name text, is_warn boolean, is_bad boolean, detail text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_stale bigint;
+    v_swept timestamptz;
+    v_failed record;
+    v_strays boolean;
+    v_overdue bigint;
+begin
+    select count(*) into v_stale from pgbaton.worker as w
+    where w.heartbeat_at < at - interval '2 minutes' and exists (
+        select from pgbaton.span as s where s.state in ('active', 'cancelling') and s.worker_id = w.worker_id
+    );
+    check_name := 'stale workers';
+    is_warn := v_stale > 0;
+    is_bad := false;
+    detail := format(
+        '%s workers hold jobs and sent no heartbeat for two minutes. Their jobs come back when the leases end; '
+        'pgbaton.mark_worker_unresponsive() takes them at once.', v_stale
+    );
+    return next;
+
+    select count(*) into v_overdue from pgbaton.span as s
+    where s.state in ('active', 'cancelling') and s.lease_until < at - interval '1 minute';
+    check_name := 'ended leases';
+    is_warn := v_overdue > 0;
+    is_bad := false;
+    detail := format(
+        '%s spans are leased beyond the end of their lease. A claim or pgbaton.run_maintenance() takes them back.',
+        v_overdue
+    );
+    return next;
+
+    select max(w.recorded_at) into v_swept from pgbaton.watermark as w where w.kind = 'sweep' and w.lane_id = 0;
+    check_name := 'maintenance';
+    is_warn := coalesce(v_swept < at - interval '1 minute', true)
+        and exists (select from pgbaton.span as s where s.state <> 'failed');
+    is_bad := coalesce(v_swept < at - interval '1 hour', false)
+        and exists (select from pgbaton.span as s where s.state <> 'failed');
+    detail := case
+            when v_swept is null then 'There was no upkeep yet.' else format('The last upkeep was at %s.', v_swept)
+        end || ' Have a worker or pg_cron call pgbaton.run_maintenance() every few seconds.';
+    return next;
+
+    v_strays := exists (select from pgbaton.job_default) or exists (select from pgbaton.job_history_default);
+    check_name := 'partitions';
+    is_warn := v_strays;
+    is_bad := false;
+    detail := case
+        when v_strays then 'Some days have no partition: nothing is lost, but they are not dropped as a whole. '
+            'Call run_maintenance() daily.'
+        else 'Every day has its partition.'
+    end;
+    return next;
+
+    select count(*) as jobs, count(*) filter (where s.held_key is not null) as keys into v_failed
+    from pgbaton.span as s where s.state = 'failed';
+    check_name := 'failed jobs';
+    is_warn := v_failed.jobs > 0;
+    is_bad := v_failed.keys > 0;
+    detail := format(
+        '%s failed spans, of which %s hold up their key. pgbaton.blocked_keys() and list_dead_jobs() show them; '
+        'retry_job(), skip_job() and purge_dead_jobs() clear them.', v_failed.jobs, v_failed.keys
+    );
+    return next;
+end;
+$$;
+comment on function pgbaton._health_of_queues(timestamptz) is
+'The checks of health() that look at the queues.';

@@ -1,0 +1,44 @@
+create or replace function pgbaton._put_in_order(queue pgbaton.queue)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    perform from pgbaton.span as s
+    where s.queue_id = queue.id and s.singleton_key is not null
+    order by s.lo
+    for update;
+    with ranked as (
+        select
+            s.lo, nextval('pgbaton.position_seq') as ticket,
+            row_number() over (
+                partition by s.singleton_key
+                -- Who runs holds the key; then the order of enqueue. A failed job holds it only where it blocks.
+                order by s.state not in ('active', 'cancelling'),
+                    s.state = 'failed' and queue.on_exhausted = 'continue', s.created_at, s.lo
+            ) as place
+        from (
+            select w.lo, w.singleton_key, w.state, j.created_at
+            from pgbaton.span as w
+            inner join pgbaton.job as j on j.id = w.lo and j.day = w.day
+            where w.queue_id = queue.id and w.singleton_key is not null
+            order by j.created_at, w.lo
+            offset 0
+        ) as s
+    )
+    update pgbaton.span as s
+    set key_position = r.ticket,
+        held_key = case
+            when r.place = 1 and not (s.state = 'failed' and queue.on_exhausted = 'continue') then s.singleton_key
+        end,
+        ready = s.ready and r.place = 1,
+        state = case
+            when r.place > 1 and s.state in ('pending', 'retry', 'unknown_retry') then 'waiting' else s.state
+        end
+    from ranked as r
+    where s.lo = r.lo;
+end;
+$$;
+comment on function pgbaton._put_in_order(pgbaton.queue) is
+'Puts the keyed jobs of a queue in line per key, in the order of their enqueue, and gives each key to one of
+them.';

@@ -1,0 +1,20 @@
+create or replace function pgbaton._require_action(queue pgbaton.queue, action text)
+returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if exists (select from pgbaton.queue_grant)
+        and not coalesce(queue.id = any (pgbaton._allowed_queues(action)), true)
+    then
+        raise exception using
+            errcode = 'PB009',
+            message = format('role %s may not %s on queue "%s"', pgbaton._actor(), action, queue.name),
+            hint = format(
+                'Somebody who may calls pgbaton.grant_queue(%L, %L, %L).', pgbaton._actor(), queue.name, action
+            );
+    end if;
+end;
+$$;
+comment on function pgbaton._require_action(pgbaton.queue, text) is
+'Raises PB009 when grants narrow the caller to other queues or actions.';

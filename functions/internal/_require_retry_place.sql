@@ -1,0 +1,29 @@
+create or replace function pgbaton._require_retry_place(span pgbaton.span)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_other bigint;
+begin
+    perform pg_advisory_xact_lock(pgbaton._lock_class(), pgbaton._stripe(span.queue_id, span.singleton_key));
+    if span.policy = 'exclusive' then
+        select s.lo into v_other from pgbaton.span as s
+        where s.queue_id = span.queue_id and s.singleton_key = span.singleton_key and s.policy = 'exclusive'
+            and s.state in ('pending', 'retry', 'unknown_retry', 'active', 'cancelling');
+    else
+        select s.lo into v_other from pgbaton.span as s
+        where s.queue_id = span.queue_id and s.singleton_key = span.singleton_key and s.policy = 'stately'
+            and s.state in ('retry', 'unknown_retry', 'waiting') and s.attempt > 0;
+    end if;
+    if v_other is not null then
+        raise exception using
+            errcode = 'PB006',
+            message = format('job %s of the same key stands where job %s would be retried', v_other, span.lo),
+            hint = format('The queue is %s. Let that job end first.', span.policy);
+    end if;
+end;
+$$;
+comment on function pgbaton._require_retry_place(pgbaton.span) is
+'Raises PB006 when the policy (stately, exclusive) leaves no place for a failed job to be retried.
+Takes the producers'' lock of the key until the transaction ends.';

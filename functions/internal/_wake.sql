@@ -1,0 +1,19 @@
+create or replace function pgbaton._wake(lane_ids integer[])
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    perform pg_notify(c.channel, '')
+    from (
+        select distinct s.channel
+        from pgbaton.sleeper as s
+        inner join pgbaton.lane as l on l.id = any (lane_ids)
+        where (s.queue_ids is null or l.queue_id = any (s.queue_ids))
+            and (s.job_types is null or l.job_type = any (s.job_types))
+            and l.tags @> s.tags
+    ) as c;
+end;
+$$;
+comment on function pgbaton._wake(integer[]) is
+'Notifies each worker that is asleep on one of these lanes, once.';

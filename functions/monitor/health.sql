@@ -1,0 +1,20 @@
+create or replace function pgbaton.health()
+returns setof pgbaton.health_check
+language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_now constant timestamptz := pgbaton._now();
+begin
+    return query
+    select c.check_name, case when c.is_bad then 'bad' when c.is_warn then 'warn' else 'ok' end, c.detail
+    from (
+        select * from pgbaton._health_of_server(v_now)
+        union all
+        select * from pgbaton._health_of_queues(v_now)
+    ) as c;
+end;
+$$;
+comment on function pgbaton.health() is
+'Checks of the server and of the queues: ok, warn or bad, each with a sentence that says what was seen and
+what to do.';

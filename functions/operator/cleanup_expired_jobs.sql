@@ -1,0 +1,29 @@
+create or replace function pgbaton.cleanup_expired_jobs(ttl interval)
+returns bigint
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_ids bigint[];
+begin
+    if ttl is null then
+        raise exception using
+            errcode = 'null_value_not_allowed',
+            message = 'ttl is null',
+            hint = 'Pass how long completed jobs are kept, for example ''7 days''.';
+    end if;
+    perform pgbaton._check_duration('ttl', ttl, false);
+    v_ids := array(
+        select g.id
+        from pgbaton.job_history as h
+        cross join lateral generate_series(h.lo, h.hi) as g (id)
+        where h.state = 'completed' and h.finished_at < pgbaton._after(pgbaton._now(), -ttl)
+    );
+    perform pgbaton._erase(v_ids);
+    return cardinality(v_ids);
+end;
+$$;
+comment on function pgbaton.cleanup_expired_jobs(interval) is
+'Removes completed jobs that ended longer ago than ttl, and returns how many. Retention does so by itself, day
+by day and without
+reading rows; this is for removing earlier. Raises 22004 or 22023.';

@@ -1,0 +1,73 @@
+create or replace function pgbaton.create_schedule(
+    name text,
+    queue text,
+    cron text,
+    time_zone text default 'UTC',
+    payload jsonb default '{}',
+    priority integer default 100,
+    singleton_key text default null,
+    job_type text default '',
+    tags text[] default '{}',
+    missed_runs text default 'coalesce'
+)
+returns timestamptz
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_queue constant pgbaton.queue := pgbaton._require_queue(queue);
+    v_now constant timestamptz := pgbaton._now();
+    v_next_run_at timestamptz;
+begin
+    perform pgbaton._require_action(v_queue, 'operate');
+    perform pgbaton._check_schedule_name(name);
+    perform pgbaton._check_payload(payload);
+    perform pgbaton._check_key(v_queue, singleton_key);
+    if missed_runs is null or missed_runs not in ('coalesce', 'skip', 'all') then
+        raise exception using
+            errcode = 'invalid_parameter_value',
+            message = format('missed_runs is %s', coalesce(quote_literal(missed_runs), 'null')),
+            hint = 'Pass ''coalesce'' (one job for all), ''skip'' (none) or ''all'' (one each).';
+    end if;
+    if not exists (select from pg_timezone_names as z where z.name = time_zone) then
+        raise exception using
+            errcode = 'invalid_parameter_value',
+            message = format('time zone %s is unknown', coalesce(quote_literal(time_zone), 'null')),
+            hint = 'Pass a name of pg_timezone_names, for example Europe/Berlin.';
+    end if;
+    v_next_run_at := pgbaton._cron_next(cron, time_zone, v_now);
+    if v_next_run_at is null then
+        raise exception using
+            errcode = 'invalid_parameter_value',
+            message = format('cron expression "%s" never comes true', cron),
+            hint = 'Look at its day and month.';
+    end if;
+    perform pgbaton._lane_id(v_queue, priority, job_type, tags);
+    insert into pgbaton.schedule as s (
+        name, queue_id, cron, time_zone, payload, priority, singleton_key, job_type, tags, missed_runs, next_run_at,
+        created_at
+    )
+    values (
+        create_schedule.name, v_queue.id, cron, time_zone, payload, priority, singleton_key, job_type,
+        pgbaton._normal_tags(tags), missed_runs, v_next_run_at, v_now
+    )
+    on conflict on constraint schedule_pkey do update
+    set queue_id = excluded.queue_id, cron = excluded.cron, time_zone = excluded.time_zone,
+        payload = excluded.payload, priority = excluded.priority, singleton_key = excluded.singleton_key,
+        job_type = excluded.job_type, tags = excluded.tags, missed_runs = excluded.missed_runs,
+        next_run_at = excluded.next_run_at, last_error = null;
+    perform pgbaton._audit('create_schedule', queue, null, null, create_schedule.name);
+    return v_next_run_at;
+end;
+$$;
+comment on function pgbaton.create_schedule(
+    text, text, text, text, jsonb, integer, text, text, text[], text
+) is
+'Enqueues a job at the times of a cron expression (minute hour day month weekday) in a time zone, and returns
+the first one; replaces a schedule
+of that name. run_maintenance does the work. missed_runs: what becomes of times that passed without it:
+coalesce (one job), skip (none) or
+all (one each). priority, singleton_key, job_type, tags as in enqueue_job. When the clocks change: a fixed
+time that is left
+out runs right after the gap, one that comes twice runs once. Raises PB001, PB005, PB010, PB011, 22004 or
+22023.';

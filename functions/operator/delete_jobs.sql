@@ -1,0 +1,47 @@
+create or replace function pgbaton.delete_jobs(tags text[] default null, job_ids bigint[] default null)
+returns bigint
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
+as $$
+declare
+    v_asked bigint[] := coalesce(job_ids, '{}');
+    v_failed pgbaton.span[];
+    v_open bigint;
+    v_known bigint[];
+begin
+    perform pgbaton._check_ids(v_asked);
+    if cardinality(tags) > 0 then
+        v_asked := v_asked || pgbaton._ids_by_tags(tags);
+    end if;
+    v_asked := pgbaton._granted_ids(v_asked, 'operate');
+    v_failed := pgbaton._carve(v_asked, array['failed']::pgbaton.job_state[]);
+    select min(a.id) into v_open from unnest(v_asked) as a (id) where (pgbaton._live_span(a.id)).lo is not null;
+    if v_open is not null then
+        raise exception using
+            errcode = 'PB003',
+            message = format('job %s is %s, not ended', v_open, pgbaton._state_of(v_open)),
+            hint = 'Nothing was deleted. Cancel such jobs with pgbaton.cancel_jobs() first.';
+    end if;
+
+    v_known := array(
+        select distinct a.id from unnest(v_asked) as a (id)
+        where exists (select from pgbaton.job as j where j.id = a.id offset 0)
+    );
+    perform pgbaton._pass_batons_of(v_failed);
+    perform pgbaton._erase(v_known);
+    if cardinality(v_known) > 0 then
+        perform pgbaton._audit('delete_jobs', null, null, null, format('%s jobs', cardinality(v_known)));
+    end if;
+    return cardinality(v_known);
+end;
+$$;
+comment on function pgbaton.delete_jobs(text[], bigint[]) is
+'Removes for good the ended and failed jobs that carry all of the tags and those with these ids, and returns
+how many; a key that
+one of them held goes on. All or nothing: when one has not ended, PB003 and nothing is deleted. Unknown ids
+are passed over; no
+tags and no ids select nothing. Raises PB003, 22004 or 22023.';

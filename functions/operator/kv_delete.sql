@@ -1,0 +1,13 @@
+create or replace function pgbaton.kv_delete(key text[])
+returns boolean
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    perform pgbaton._require_all_queues('operate');
+    delete from pgbaton.kv as k where k.key = kv_delete.key;
+    return found;
+end;
+$$;
+comment on function pgbaton.kv_delete(text[]) is
+'Removes what is stored under a key path and says whether there was something.';

@@ -1,0 +1,29 @@
+create or replace function pgbaton.pause_schedule(name text, paused boolean default true)
+returns timestamptz
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_next_run_at timestamptz;
+begin
+    perform pgbaton._require_all_queues('operate');
+    -- What it missed while it was paused is not made up for.
+    update pgbaton.schedule as s
+    set is_paused = coalesce(paused, true),
+        next_run_at = pgbaton._cron_next(s.cron, s.time_zone, pgbaton._now())
+    where s.name = pause_schedule.name
+    returning s.next_run_at into v_next_run_at;
+    if not found then
+        raise exception using
+            errcode = 'invalid_parameter_value',
+            message = format('schedule "%s" does not exist', name),
+            hint = 'pgbaton.list_schedules() shows those there are.';
+    end if;
+    perform pgbaton._audit('pause_schedule', null, null, null, name);
+    return case when paused is false then v_next_run_at end;
+end;
+$$;
+comment on function pgbaton.pause_schedule(text, boolean) is
+'Pauses a schedule, or lets it go on with paused => false, and returns when it runs next, null while paused.
+What it missed meanwhile is
+not made up for. Raises 22023 for an unknown one.';

@@ -1,0 +1,47 @@
+create or replace function pgbaton.reset_fifo_key(queue text, singleton_key text, reason text)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
+as $$
+declare
+    v_queue constant pgbaton.queue := pgbaton._require_baton(queue, singleton_key);
+    v_span pgbaton.span;
+begin
+    if coalesce(reason, '') = '' then
+        raise exception using
+            errcode = 'invalid_parameter_value',
+            message = 'reason is null or empty',
+            hint = 'Say why: the audit keeps it.';
+    end if;
+    select s.* into v_span from pgbaton.span as s
+    where s.queue_id = v_queue.id and s.held_key = reset_fifo_key.singleton_key;
+    if not found then
+        -- Nobody holds it: have the next claim look whether somebody should.
+        insert into pgbaton.baton_release (queue_id, singleton_key) values (v_queue.id, singleton_key);
+    elsif v_span.state = 'failed' then
+        perform pgbaton._finish(
+            pgbaton._carve(array[v_span.lo], array['failed']::pgbaton.job_state[]), 'failed', 'skipped'
+        );
+    elsif v_span.state in ('active', 'cancelling') then
+        perform pgbaton._recover(
+            pgbaton._carve(array[v_span.lo], array['active', 'cancelling']::pgbaton.job_state[]), reason
+        );
+    else
+        perform pgbaton._requeue(
+            pgbaton._carve(array[v_span.lo], array['pending', 'retry', 'unknown_retry']::pgbaton.job_state[]),
+            'retry', pgbaton._now()
+        );
+    end if;
+    perform pgbaton._audit('reset_fifo_key', queue, v_span.lo, singleton_key, reason);
+end;
+$$;
+comment on function pgbaton.reset_fifo_key(text, text, text) is
+'Gets a blocked key going by hand, with a reason for the audit: a failed holder is skipped, a running one is
+taken from its worker and
+runs again, one that waits for its time runs now. The job behind it is never let pass a job that is still to
+run.
+Raises PB001, PB003 (the queue''s policy knows no order), 22004 or 22023.';

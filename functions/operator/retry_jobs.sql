@@ -1,0 +1,28 @@
+create or replace function pgbaton.retry_jobs(queue text, filter jsonb default '{}')
+returns bigint
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_queue constant pgbaton.queue := pgbaton._require_queue(queue);
+    v_job_id bigint;
+    v_count bigint := 0;
+begin
+    perform pgbaton._require_action(v_queue, 'operate');
+    perform pgbaton._check_filter(filter);
+    for v_job_id in
+        select d.id from pgbaton._dead_jobs(array[v_queue.id], filter) as d order by d.id
+    loop
+        perform pgbaton.retry_job(queue, v_job_id, coalesce((filter ->> 'extra_attempts')::integer, 1));
+        v_count := v_count + 1;
+    end loop;
+    return v_count;
+end;
+$$;
+comment on function pgbaton.retry_jobs(text, jsonb) is
+'Runs the failed jobs of a queue again in place, as retry_job does, and returns how many. filter narrows them,
+all of its keys must fit:
+job_type; tags (all of them); singleton_key; error (part of the last message); failed_after, failed_before
+(instants);
+payload (what the payload contains); extra_attempts (default 1) is granted to each. Raises PB001, PB006 or
+22023.';

@@ -1,0 +1,46 @@
+create or replace function pgbaton.publish(
+    topic text,
+    payload jsonb default '{}',
+    singleton_key text default null,
+    priority integer default 100,
+    job_type text default '',
+    tags text[] default '{}',
+    run_at timestamptz default null,
+    delay interval default null
+)
+returns setof bigint
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
+as $$
+declare
+    v_queue text;
+begin
+    perform pgbaton._check_topic(topic, false);
+    perform pgbaton._check_payload(payload);
+    -- In one order, so that two publishers never wait for each other in a circle.
+    for v_queue in
+        select q.name
+        from pgbaton.queue as q
+        where q.id in (
+            select s.queue_id from pgbaton.subscription as s
+            where '.' || topic ~ pgbaton._topic_regex(s.topic_pattern)
+        )
+        order by q.id
+    loop
+        return next pgbaton.enqueue_job(
+            v_queue, payload, priority, coalesce(singleton_key, v_queue), job_type, tags, run_at, delay
+        );
+    end loop;
+end;
+$$;
+comment on function pgbaton.publish(text, jsonb, text, integer, text, text[], timestamptz, interval) is
+'Enqueues a job in each queue that is subscribed to the topic and returns their ids, none when nobody is. All
+in your transaction, so
+each subscription gets its jobs in commit order. singleton_key: default the queue''s name, so that a FIFO
+queue keeps all of its
+deliveries in order; the rest is as in enqueue_job. Raises what enqueue_job raises, 22004 or 22023 for the
+topic.';

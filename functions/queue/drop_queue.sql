@@ -1,0 +1,33 @@
+create or replace function pgbaton.drop_queue(queue text, force boolean default false)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_queue constant pgbaton.queue := pgbaton._seize_queue(queue);
+begin
+    perform pgbaton._require_action(v_queue, 'operate');
+    if force is not true then
+        perform pgbaton._require_no_live_jobs(v_queue, 'Drain it, or pass force => true to drop its jobs as well.');
+    end if;
+    -- What of its days is left in job and job_history belongs to nobody then, and goes with its day.
+    delete from pgbaton.span as s where s.queue_id = v_queue.id;
+    delete from pgbaton.baton_release as r where r.queue_id = v_queue.id;
+    delete from pgbaton.paused_key as k where k.queue_id = v_queue.id;
+    delete from pgbaton.dedup as d where d.queue_id = v_queue.id;
+    delete from pgbaton.subscription as s where s.queue_id = v_queue.id;
+    delete from pgbaton.schedule as s where s.queue_id = v_queue.id;
+    delete from pgbaton.queue_grant as g where g.queue_id = v_queue.id;
+    delete from pgbaton.watermark as w using pgbaton.lane as l
+    where w.kind = 'lane' and w.lane_id = l.id and l.queue_id = v_queue.id;
+    delete from pgbaton.rewind as r using pgbaton.lane as l where r.lane_id = l.id and l.queue_id = v_queue.id;
+    delete from pgbaton.lane as l where l.queue_id = v_queue.id;
+    delete from pgbaton.queue as q where q.id = v_queue.id;
+    perform pgbaton._audit('drop_queue', queue, null, null, case when force then 'forced' end);
+end;
+$$;
+comment on function pgbaton.drop_queue(text, boolean) is
+'Removes a queue with its history, subscriptions, schedules and grants; with force also its live jobs, and
+what a worker still
+sends for one of them is not_found. Waits for open producers. Raises PB001, PB008 (live jobs, without force)
+or 22004.';

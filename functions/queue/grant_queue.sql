@@ -1,0 +1,28 @@
+create or replace function pgbaton.grant_queue(role name, queue text, action text)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_queue constant pgbaton.queue := pgbaton._require_queue(queue);
+begin
+    perform pgbaton._require_all_queues('operate');
+    perform pgbaton._check_action(action);
+    if not exists (select from pg_roles as r where r.rolname = role) then
+        raise exception using
+            errcode = 'undefined_object',
+            message = format('role %s does not exist', coalesce(quote_literal(role), 'null')),
+            hint = 'Create it and grant it pgbaton_producer, pgbaton_worker, pgbaton_operator or pgbaton_monitor.';
+    end if;
+    insert into pgbaton.queue_grant (queue_id, role_name, action, granted_at)
+    values (v_queue.id, role, action, pgbaton._now())
+    on conflict on constraint queue_grant_pkey do nothing;
+    perform pgbaton._audit('grant_queue', queue, null, null, format('%s to %s', action, role));
+end;
+$$;
+comment on function pgbaton.grant_queue(name, text, text) is
+'Narrows a role, and whoever is a member of it, to the queues and actions (enqueue, work, operate, monitor)
+that are granted to it. A role without
+any grant may do on every queue what its membership in the roles of pgbaton allows. Superusers are not
+narrowed.
+Raises PB001, PB009 (the caller is narrowed itself), 42704 (no such role) or 22023.';

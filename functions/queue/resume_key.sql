@@ -1,0 +1,23 @@
+create or replace function pgbaton.resume_key(queue text, singleton_key text)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_queue constant pgbaton.queue := pgbaton._require_baton(queue, singleton_key);
+begin
+    perform pg_advisory_xact_lock(pgbaton._lock_class(), pgbaton._stripe(v_queue.id, singleton_key));
+    delete from pgbaton.paused_key as k
+    where k.queue_id = v_queue.id and k.singleton_key = resume_key.singleton_key;
+    if found then
+        update pgbaton.span as s
+        set ready = true, position = nextval('pgbaton.position_seq')
+        where s.queue_id = v_queue.id and s.held_key = resume_key.singleton_key
+            and s.state in ('pending', 'retry', 'unknown_retry') and coalesce(s.run_at <= pgbaton._now(), true);
+        perform pgbaton._audit('resume_key', queue, null, singleton_key, null);
+    end if;
+end;
+$$;
+comment on function pgbaton.resume_key(text, text) is
+'Jobs of a key are handed out again after pause_key. Raises PB001, PB003 (the queue''s policy knows no order),
+22004 or 22023.';

@@ -1,0 +1,60 @@
+create or replace function pgbaton.update_queue(
+    queue text,
+    policy pgbaton.queue_policy default null,
+    on_exhausted pgbaton.on_exhausted default null,
+    max_attempts integer default null,
+    retry_delay interval default null,
+    retry_backoff boolean default null,
+    retry_delay_max interval default null,
+    backoff_schedule interval[] default null,
+    lease interval default null,
+    retention interval default null,
+    dead_letter_retention interval default null,
+    max_lanes integer default null,
+    description text default null
+)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_old constant pgbaton.queue := pgbaton._require_queue(queue);
+    v_new pgbaton.queue := v_old;
+begin
+    perform pgbaton._require_action(v_old, 'operate');
+    if policy <> v_old.policy then
+        perform pgbaton._seize_queue(queue);
+        perform pgbaton._require_no_live_jobs(v_old, 'pgbaton.set_fifo_mode() turns order on and off with jobs in it.');
+    end if;
+    v_new.policy := coalesce(policy, v_old.policy);
+    v_new.on_exhausted := coalesce(on_exhausted, v_old.on_exhausted);
+    v_new.max_attempts := coalesce(max_attempts, v_old.max_attempts);
+    v_new.retry_delay := coalesce(retry_delay, v_old.retry_delay);
+    v_new.retry_backoff := coalesce(retry_backoff, v_old.retry_backoff);
+    v_new.retry_delay_max := coalesce(retry_delay_max, v_old.retry_delay_max);
+    v_new.backoff_schedule := coalesce(backoff_schedule, v_old.backoff_schedule);
+    v_new.lease := coalesce(lease, v_old.lease);
+    v_new.retention := coalesce(retention, v_old.retention);
+    v_new.dead_letter_retention := coalesce(dead_letter_retention, v_old.dead_letter_retention);
+    v_new.max_lanes := coalesce(max_lanes, v_old.max_lanes);
+    v_new.description := coalesce(description, v_old.description);
+    perform pgbaton._check_settings(v_new);
+    update pgbaton.queue as q
+    set policy = v_new.policy, on_exhausted = v_new.on_exhausted, max_attempts = v_new.max_attempts,
+        retry_delay = v_new.retry_delay, retry_backoff = v_new.retry_backoff,
+        retry_delay_max = v_new.retry_delay_max, backoff_schedule = v_new.backoff_schedule, lease = v_new.lease,
+        retention = v_new.retention, dead_letter_retention = v_new.dead_letter_retention,
+        max_lanes = v_new.max_lanes, description = v_new.description
+    where q.id = v_old.id;
+    perform pgbaton._audit('update_queue', queue, null, null, null);
+end;
+$$;
+comment on function pgbaton.update_queue(
+    text, pgbaton.queue_policy, pgbaton.on_exhausted, integer, interval, boolean, interval, interval[],
+    interval, interval,
+    interval, integer, text
+) is
+'Changes settings of a queue; null leaves one as it is, so none can be set to null here. What is not set on a
+job itself follows at once.
+policy can change only while the queue has no live jobs: set_fifo_mode turns order on and off with jobs in it.
+Raises PB001, PB008 (policy, with live jobs), 22004 or 22023.';
