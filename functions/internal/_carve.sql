@@ -7,7 +7,9 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_left bigint[] := job_ids;
-    v_allowed constant integer[] := case when is_fenced then pgbaton._allowed_queues('work') end;
+    v_allowed constant integer[] := case
+        when is_fenced and exists (select from pgbaton.queue_grant) then pgbaton._allowed_queues('work')
+    end;
     v_taken pgbaton.span[];
     v_all pgbaton.span[] := '{}';
 begin

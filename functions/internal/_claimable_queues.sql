@@ -5,7 +5,9 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_unknown text;
-    v_allowed constant integer[] := pgbaton._allowed_queues('work');
+    v_allowed constant integer[] := case
+        when exists (select from pgbaton.queue_grant) then pgbaton._allowed_queues('work')
+    end;
 begin
     if queues is null then
         return array(

@@ -5,7 +5,9 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_spans pgbaton.span[];
-    v_allowed constant integer[] := pgbaton._allowed_queues('work');
+    v_allowed constant integer[] := case
+        when exists (select from pgbaton.queue_grant) then pgbaton._allowed_queues('work')
+    end;
 begin
     with late as materialized (
         select h.lo, h.day from pgbaton.job_history as h

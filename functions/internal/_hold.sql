@@ -5,7 +5,9 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_span pgbaton.span;
-    v_allowed constant integer[] := pgbaton._allowed_queues('work');
+    v_allowed constant integer[] := case
+        when exists (select from pgbaton.queue_grant) then pgbaton._allowed_queues('work')
+    end;
 begin
     -- A span that splits while we wait for its lock leaves the job in another row: look again while there is one.
     loop

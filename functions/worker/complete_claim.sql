@@ -10,7 +10,9 @@ as $$
 declare
     v_spans pgbaton.span[];
     v_count integer := 0;
-    v_allowed constant integer[] := pgbaton._allowed_queues('work');
+    v_allowed constant integer[] := case
+        when exists (select from pgbaton.queue_grant) then pgbaton._allowed_queues('work')
+    end;
 begin
     perform pgbaton._check_token(lease_token);
     -- Until none is left: a span that was split while we waited for its lock lives on in other rows.
