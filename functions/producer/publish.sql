@@ -1,6 +1,6 @@
 create or replace function pgbaton.publish(
     topic text,
-    payload jsonb default '{}',
+    payload jsonb,
     singleton_key text default null,
     priority integer default 100,
     job_type text default '',
