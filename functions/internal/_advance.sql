@@ -61,6 +61,13 @@ begin
     select b.* into v_bound from bound as b;
 
     if v_bound.value >= v_bound.watermark + 64 * 128 then
+        -- Once in the life of a lane; whoever is at it does it for all.
+        update pgbaton.lane as l set has_watermark = true
+        where l.ctid = any (array(
+            select n.ctid from pgbaton.lane as n
+            where n.id = _advance.lane_id and not n.has_watermark
+            for update skip locked
+        ));
         -- A bound that is not proven yet stays in doubt until a sweep after this transaction has seen it.
         insert into pgbaton.watermark (kind, lane_id, value, below_xid, recorded_at)
         values (

@@ -5,6 +5,8 @@ returns table (lane_id integer, priority integer, start bigint, head bigint, is_
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+    v_has_rewind constant boolean := exists (select from pgbaton.rewind);
 begin
     return query
     select
@@ -13,18 +15,23 @@ begin
     from pgbaton.lane as l
     cross join lateral (
         select
-            coalesce((
-                select w.value from pgbaton.watermark as w
-                where w.kind = 'lane' and w.lane_id = l.id
-                order by w.kind desc, w.lane_id desc, w.value desc
-                limit 1
-            ), 0) as watermark,
-            (
-                select r.position from pgbaton.rewind as r
-                where r.lane_id = l.id
-                order by r.lane_id, r.position
-                limit 1
-            ) as rewind
+            case
+                when l.has_watermark then coalesce((
+                    select w.value from pgbaton.watermark as w
+                    where w.kind = 'lane' and w.lane_id = l.id
+                    order by w.kind desc, w.lane_id desc, w.value desc
+                    limit 1
+                ), 0)
+                else 0
+            end as watermark,
+            case
+                when v_has_rewind then (
+                    select r.position from pgbaton.rewind as r
+                    where r.lane_id = l.id
+                    order by r.lane_id, r.position
+                    limit 1
+                )
+            end as rewind
         offset 0
     ) as f
     cross join lateral (

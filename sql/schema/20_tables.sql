@@ -57,17 +57,20 @@ create table pgbaton.lane (
     priority integer not null,
     job_type text not null,
     tags text[] not null,
+    has_watermark boolean not null default false,
     constraint lane_key unique (queue_id, priority, job_type, tags)
 );
 comment on table pgbaton.lane is
 'One row per distinct (queue, priority, job_type, tags) ever enqueued. A worker''s filter selects lanes, lanes
 yield jobs.
-Never updated, never deleted while the queue lives.';
+Never deleted while the queue lives, updated once: when it gets its first watermark.';
 comment on column pgbaton.lane.id is 'Number of the lane.';
 comment on column pgbaton.lane.queue_id is 'Its queue.';
 comment on column pgbaton.lane.priority is 'Larger is claimed first.';
 comment on column pgbaton.lane.job_type is 'Kind of work, chosen by the user.';
 comment on column pgbaton.lane.tags is 'Routing labels, sorted and distinct.';
+comment on column pgbaton.lane.has_watermark is
+'Whether to look for a watermark: most lanes never need one, and a claim looks at many lanes.';
 
 -- Jobs ------------------------------------------------------------------------------------------
 create table pgbaton.job (
