@@ -46,4 +46,4 @@ end;
 $$;
 comment on function pgbaton.enqueue_inbox_rows() is
 'Trigger of the view enqueue_inbox: turns the rows of one insert into jobs. Cannot be called.
-Raises PB001, PB005, PB010, PB011, 22004 or 22023.';
+Raises PB001, PB005, PB006, PB009, PB010, PB011, 22004 or 22023.';

@@ -16,17 +16,18 @@ begin
     end if;
     perform pgbaton._log_blocks(v_now);
     perform pgbaton._forget_dedup_ids(v_now);
-    perform pgbaton._empty_inbox();
     delete from pgbaton.sleeper as s where s.asleep_at < v_now - interval '5 minutes';
     v_done := jsonb_build_object(
         'partitions_added', pgbaton._keep_partitions(),
         'scheduled', pgbaton._run_schedules(v_now),
         'keys_healed', pgbaton._heal_keys(10000)
     );
-    return v_done || pgbaton._sweep() || jsonb_build_object(
+    v_done := v_done || pgbaton._sweep() || jsonb_build_object(
         'dead_letters_expired', pgbaton._expire_dead_letters(v_now),
         'days_dropped', pgbaton._keep_days(v_now)
     );
+    perform pgbaton._empty_inbox();  -- last, since it keeps writers of the inbox out until the end
+    return v_done;
 end;
 $$;
 comment on function pgbaton.run_maintenance() is

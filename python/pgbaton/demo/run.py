@@ -127,8 +127,10 @@ def fill_queues(client: Client, dsn: str, legs: DataFrame, total: int) -> list[E
         filling = thread.submit(fill)
         while not filling.done():
             time.sleep(POLL_SECONDS)
-            show(sum(queue.total for queue in client.queue_stats()))
-        return filling.result()
+            show(live_jobs(client))
+        filled = filling.result()
+        show(live_jobs(client))
+        return filled
 
 
 def drain_queues(client: Client, dsn: str, broken: Leg, total: int) -> Drain:
@@ -162,9 +164,10 @@ def watch(
     completed, moved_at = -1, time.monotonic()
     while True:
         client.run_maintenance()
+        is_so = until(client)
         before, completed = completed, sum(queue.completed for queue in client.queue_stats())
         show(completed)
-        if until(client):
+        if is_so:
             return
         crew.require_alive()
         if completed != before:
