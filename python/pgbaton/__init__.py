@@ -1,6 +1,6 @@
 """pgbaton: a job queue inside PostgreSQL with strict order per key."""
 
-from pgbaton._arguments import DEFAULT, Default, Interval, Json, NewJob
+from pgbaton._arguments import DEFAULT, Default, Interval, JobFilter, Json, NewJob
 from pgbaton.client import Client, Pool
 from pgbaton.errors import (
     DuplicateJob,
@@ -20,35 +20,49 @@ from pgbaton.errors import (
 )
 from pgbaton.models import (
     BlockedKey,
+    CancelOutcome,
     ClaimedJob,
+    DeadJob,
     EnqueueOutcome,
+    FifoStat,
+    HealthCheck,
     JobInfo,
     JobState,
     JobStats,
+    KvEntry,
     OnExhausted,
     QueueInfo,
     QueuePolicy,
     QueueStat,
+    ScheduleInfo,
+    Sleep,
+    SubscriptionInfo,
     Verdict,
 )
 
 __all__ = [
     "DEFAULT",
     "BlockedKey",
+    "CancelOutcome",
     "ClaimedJob",
     "Client",
+    "DeadJob",
     "Default",
     "DuplicateJob",
     "EnqueueOutcome",
+    "FifoStat",
+    "HealthCheck",
     "IncompatibleServer",
     "Interval",
     "InvalidState",
+    "JobFilter",
     "JobInfo",
     "JobState",
     "JobStats",
     "Json",
     "KeyBlocked",
     "KeyRequired",
+    "KvEntry",
     "LeaseLost",
     "NewJob",
     "NotPermitted",
@@ -61,6 +75,9 @@ __all__ = [
     "QueueNotEmpty",
     "QueuePolicy",
     "QueueStat",
+    "ScheduleInfo",
+    "Sleep",
+    "SubscriptionInfo",
     "TooManyLanes",
     "UnknownJob",
     "UnknownQueue",

@@ -52,6 +52,23 @@ class NewJob(TypedDict, total=False):
     on_duplicate: str
 
 
+class JobFilter(TypedDict, total=False):
+    """Which failed jobs `retry_jobs` takes: those that all of the given keys fit."""
+
+    job_type: str
+    tags: Iterable[str]
+    """All of them."""
+    singleton_key: str
+    error: str
+    """Part of the last error."""
+    failed_after: datetime
+    failed_before: datetime
+    payload: Json
+    """What the payload contains, as the operator @> of jsonb has it."""
+    extra_attempts: int
+    """Not a condition: attempts to grant to each beyond its limit; default 1."""
+
+
 def text(value: str | None) -> Argument:
     if value is None:
         return None
@@ -130,11 +147,15 @@ def key_paths(values: Iterable[Iterable[str]] | None) -> Argument:
 
 
 def job_list(values: Iterable[NewJob] | None) -> Argument:
-    return None if values is None else json_value([_job(value) for value in _several(values)])
+    return None if values is None else json_value([_converted(v) for v in _several(values)])
 
 
-def _job(value: NewJob) -> dict[str, Any]:
-    return {key: _IN_A_JOB.get(key, _unchanged)(part) for key, part in value.items()}
+def job_filter(value: JobFilter | None) -> Argument:
+    return None if value is None else json_value(_converted(value))
+
+
+def _converted(value: NewJob | JobFilter) -> dict[str, Any]:
+    return {key: _IN_AN_OBJECT.get(key, _unchanged)(part) for key, part in value.items()}
 
 
 def _unchanged(value: Any) -> Any:
@@ -146,13 +167,15 @@ def _list_of(convert: Any) -> Any:
 
 
 _paths = _list_of(_list_of(_unchanged))
-_IN_A_JOB: Mapping[str, Any] = {
+_IN_AN_OBJECT: Mapping[str, Any] = {
     "tags": _list_of(_unchanged),
     "run_at": instant,
     "delay": interval,
     "retry_delay": interval,
     "backoff_schedule": _list_of(interval),
     "keys_if_undelivered": _paths,
+    "failed_after": instant,
+    "failed_before": instant,
 }
 
 

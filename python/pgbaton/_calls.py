@@ -75,6 +75,11 @@ class BorrowedConnection:
         yield self._connection
 
 
+def as_it_is(value: Any) -> Any:
+    """Reads a value that may be None, or is what psycopg makes of it."""
+    return value
+
+
 @lru_cache
 def statement(function: str, parameters: tuple[str, ...]) -> bytes:
     arguments = ", ".join(f"{name} => %({name})s" for name in parameters)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pgbaton._arguments import integer, text, texts
-from pgbaton._calls import Caller
-from pgbaton.models import JobInfo, JobStats, QueueStat
+from pgbaton._arguments import Json, integer, text, texts
+from pgbaton._calls import Caller, as_it_is
+from pgbaton.models import FifoStat, HealthCheck, JobInfo, JobStats, KvEntry, QueueStat
 
 
 class MonitorCalls(Caller):
@@ -53,6 +53,74 @@ class MonitorCalls(Caller):
             UnknownQueue: there is no such queue.
         """
         return self._rows(QueueStat, "queue_stats", {}, queue=text(queue))
+
+    def fifo_stats(self, queue: str | None = None) -> list[FifoStat]:
+        """Keys of FIFO queues: how many jobs each has, which holds it, and for how long.
+
+        Args:
+            queue (str): this one only; default all.
+
+        Returns:
+            list[FifoStat]: by queue, the longest line first.
+
+        Raises:
+            UnknownQueue: there is no such queue.
+            NotPermitted: grants narrow the role.
+        """
+        return self._rows(FifoStat, "fifo_stats", {}, queue=text(queue))
+
+    def health(self) -> list[HealthCheck]:
+        """Checks of the server and of the queues.
+
+        Returns:
+            list[HealthCheck]: each with a sentence that says what was seen and what to do.
+        """
+        return self._rows(HealthCheck, "health", {})
+
+    def kv_get(self, key: Iterable[str]) -> Json:
+        """The payload that was stored under a key path when its job failed for good.
+
+        Args:
+            key (Iterable[str]): the parts of the path.
+
+        Returns:
+            Json: the payload; None if there is none.
+
+        Raises:
+            NotPermitted: grants narrow the role.
+        """
+        return self._value(as_it_is, "kv_get", {"key": texts(key)})
+
+    def kv_list(self, prefix: Iterable[str]) -> list[KvEntry]:
+        """What is stored under key paths that begin with the same parts.
+
+        Args:
+            prefix (Iterable[str]): the first parts; an empty list lists all.
+
+        Returns:
+            list[KvEntry]: by path.
+
+        Raises:
+            NotPermitted: grants narrow the role.
+            psycopg.errors.NullValueNotAllowed: the prefix is None.
+        """
+        return self._rows(KvEntry, "kv_list", {"prefix": texts(prefix)})
+
+    def granted_queues(self, action: str | None = None) -> list[str]:
+        """The queues on which the caller may do something.
+
+        All of them, unless grant_queue narrowed one of its roles.
+
+        Args:
+            action (str): enqueue, work, operate or monitor; default monitor.
+
+        Returns:
+            list[str]: by name.
+
+        Raises:
+            psycopg.errors.InvalidParameterValue: another action.
+        """
+        return self._values(str, "granted_queues", {}, action=text(action))
 
     def version(self) -> str:
         """Version of pgbaton in the database.

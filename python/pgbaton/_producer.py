@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from pgbaton._arguments import (
     DEFAULT,
@@ -23,8 +23,8 @@ from pgbaton._arguments import (
     text,
     texts,
 )
-from pgbaton._calls import Caller
-from pgbaton.models import EnqueueOutcome
+from pgbaton._calls import Caller, as_it_is
+from pgbaton.models import EnqueueOutcome, SubscriptionInfo
 
 
 class ProducerCalls(Caller):
@@ -70,8 +70,9 @@ class ProducerCalls(Caller):
             keys_if_undelivered (list[list[str]]): key paths under which the payload is stored
                 when the job fails for good; default none.
             dedup_id (str): an id of your own, so that the call may be repeated; default none.
-            on_duplicate (str): what to do when the queue knows the dedup_id: error or skip
-                (return the earlier job's id); default error.
+            on_duplicate (str): what to do when the queue knows the dedup_id, or its policy
+                allows no further job of the key: error or skip (return the earlier job's id);
+                default error.
 
         Returns:
             int: the job's id. Ids identify; they do not say who came first.
@@ -79,7 +80,7 @@ class ProducerCalls(Caller):
         Raises:
             UnknownQueue: there is no such queue.
             KeyRequired: a FIFO queue and no singleton_key.
-            DuplicateJob: the dedup_id is known.
+            DuplicateJob: the dedup_id is known, or the policy allows no further job of the key.
             TooManyLanes: too many combinations of priority, job_type and tags.
             PayloadTooLarge: it is above 16 MB.
             psycopg.errors.InvalidParameterValue: an argument is out of range, or both run_at
@@ -107,9 +108,10 @@ class ProducerCalls(Caller):
         )
 
     def enqueue_jobs(self, queue: str, jobs: Iterable[NewJob]) -> list[EnqueueOutcome]:
-        """Adds many jobs, each with options of its own; all or nothing.
+        """Adds many jobs, each with options of its own.
 
-        Jobs of one key keep the order of the input.
+        Jobs of one key keep the order of the input. All or nothing, except for jobs that the
+        policy of the queue does not allow: those are rejected one by one.
 
         Args:
             queue (str): where to.
@@ -155,6 +157,7 @@ class ProducerCalls(Caller):
 
         Raises:
             UnknownQueue, KeyRequired, TooManyLanes, PayloadTooLarge: as enqueue_job.
+            DuplicateJob: the policy allows no further job of a key.
             psycopg.errors.ArraySubscriptError: payloads and singleton_keys differ in length.
             psycopg.errors.InvalidParameterValue: an argument is out of range.
             ValueError: NaN, Infinity, a NUL character or a naive datetime; nothing was sent.
@@ -168,4 +171,154 @@ class ProducerCalls(Caller):
             job_type=text(job_type),
             tags=texts(tags),
             run_at=instant(run_at),
+        )
+
+    def publish(
+        self,
+        topic: str,
+        payload: Json,
+        singleton_key: str | None = None,
+        priority: int | None = None,
+        job_type: str | None = None,
+        tags: Iterable[str] | None = None,
+        run_at: datetime | None = None,
+        delay: Interval | None = None,
+    ) -> list[int]:
+        """Adds a job to each queue that is subscribed to a topic, in one transaction.
+
+        Each subscription gets its jobs in commit order.
+
+        Args:
+            topic (str): words with dots between, for example order.paid; up to 255 bytes.
+            payload (Json): any JSON value up to 16 MB, None is the JSON null.
+            singleton_key (str): the key of all of them; default the queue's name, so that a
+                FIFO queue keeps all that it gets in order.
+            priority (int): larger runs first; default 100.
+            job_type (str): what workers may ask for; default ''.
+            tags (Iterable[str]): what workers may ask for, a set; default {}.
+            run_at (datetime): not before, aware; default at once.
+            delay (timedelta): not before this time from now, instead of run_at; default none.
+
+        Returns:
+            list[int]: ids of the jobs; empty when nobody is subscribed.
+
+        Raises:
+            DuplicateJob, TooManyLanes, PayloadTooLarge, NotPermitted: as enqueue_job, of any of
+                the queues; then none gets a job.
+            psycopg.errors.InvalidParameterValue: an argument is out of range.
+            ValueError: NaN, Infinity, a NUL character or a naive datetime; nothing was sent.
+        """
+        return self._values(
+            int,
+            "publish",
+            {"topic": text(topic), "payload": json_value(payload)},
+            singleton_key=text(singleton_key),
+            priority=integer(priority),
+            job_type=text(job_type),
+            tags=texts(tags),
+            run_at=instant(run_at),
+            delay=interval(delay),
+        )
+
+    def subscribe(self, queue: str, topic_pattern: str) -> None:
+        """Has a queue get a job for whatever is published to topics that fit a pattern.
+
+        Does nothing when it is subscribed already. A queue gets one job, however many of its
+        patterns fit.
+
+        Args:
+            queue (str): its name.
+            topic_pattern (str): words with dots between, * for one word, # for any number.
+
+        Raises:
+            UnknownQueue: there is no such queue.
+            NotPermitted: grants narrow the role.
+            psycopg.errors.InvalidParameterValue: it is no pattern, or above 255 bytes.
+        """
+        self._run("subscribe", {"queue": text(queue), "topic_pattern": text(topic_pattern)})
+
+    def unsubscribe(self, queue: str, topic_pattern: str) -> bool:
+        """Ends a subscription; jobs that are there stay.
+
+        Args:
+            queue (str): its name.
+            topic_pattern (str): as it was given to subscribe.
+
+        Returns:
+            bool: whether there was one.
+
+        Raises:
+            UnknownQueue: there is no such queue.
+            NotPermitted: grants narrow the role.
+        """
+        return self._value(
+            bool, "unsubscribe", {"queue": text(queue), "topic_pattern": text(topic_pattern)}
+        )
+
+    def list_subscriptions(self, queue: str | None = None) -> list[SubscriptionInfo]:
+        """Which topics queues are subscribed to.
+
+        Args:
+            queue (str): this one only; default all.
+
+        Returns:
+            list[SubscriptionInfo]: by queue and pattern.
+
+        Raises:
+            UnknownQueue: there is no such queue.
+            NotPermitted: grants narrow the role.
+        """
+        return self._rows(SubscriptionInfo, "list_subscriptions", {}, queue=text(queue))
+
+    def job_id_of(self, queue: str, dedup_id: str) -> int | None:
+        """The job that was enqueued under an id of your own.
+
+        Args:
+            queue (str): its name.
+            dedup_id (str): your id.
+
+        Returns:
+            int | None: the job's id; None if the queue does not know it, or not any more.
+
+        Raises:
+            UnknownQueue: there is no such queue.
+            NotPermitted: grants narrow the role.
+        """
+        answer: int | None = self._value(
+            as_it_is, "job_id_of", {"queue": text(queue), "dedup_id": text(dedup_id)}
+        )
+        return answer
+
+    def two_phase_backoff(
+        self,
+        fast_retries: int | None = None,
+        fast_min: Interval | None = None,
+        fast_max: Interval | None = None,
+        slow_retries: int | None = None,
+        slow_delay: Interval | None = None,
+    ) -> list[timedelta]:
+        """A backoff_schedule of two phases, as webhooks want it.
+
+        Args:
+            fast_retries (int): retries whose wait doubles; default 30.
+            fast_min (timedelta): the first wait; default 5 seconds.
+            fast_max (timedelta): the longest of them; default 5 minutes.
+            slow_retries (int): retries after those; default 30.
+            slow_delay (timedelta): wait before each of them; default 1 hour.
+
+        Returns:
+            list[timedelta]: one wait for each retry.
+
+        Raises:
+            psycopg.errors.InvalidParameterValue: an argument is out of range.
+        """
+        return self._value(
+            list,
+            "two_phase_backoff",
+            {},
+            fast_retries=integer(fast_retries),
+            fast_min=interval(fast_min),
+            fast_max=interval(fast_max),
+            slow_retries=integer(slow_retries),
+            slow_delay=interval(slow_delay),
         )

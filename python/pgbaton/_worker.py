@@ -18,7 +18,7 @@ from pgbaton._arguments import (
     texts,
 )
 from pgbaton._calls import Caller
-from pgbaton.models import ClaimedJob, JobState, Verdict, job_state
+from pgbaton.models import ClaimedJob, JobState, Sleep, Verdict, job_state
 
 
 class WorkerCalls(Caller):
@@ -301,6 +301,93 @@ class WorkerCalls(Caller):
             run_in=interval(run_in),
         )
 
+    def stop_job(
+        self, job_id: int, error_message: str | None = None, lease_token: int | None = None
+    ) -> None:
+        """Ends a running or recovered job as stopped: it is not run again.
+
+        Args:
+            job_id (int): which.
+            error_message (str): why; default ''.
+            lease_token (int): of the claim; required in a FIFO queue, where the next job of the
+                key then runs. Default: not checked.
+
+        Raises:
+            UnknownJob: there is no such job.
+            InvalidState: it is not running.
+            LeaseLost: somebody else has it, or it holds a key and there is no lease_token.
+        """
+        self._run(
+            "stop_job",
+            {"job_id": integer(job_id)},
+            error_message=text(error_message),
+            lease_token=integer(lease_token),
+        )
+
+    def stop_job_with_retry(
+        self, job_id: int, error_message: str, lease_token: int | None = None
+    ) -> None:
+        """Ends a job that failed while it was being cancelled: stopped, one retry counted.
+
+        Args:
+            job_id (int): which.
+            error_message (str): what went wrong, not empty.
+            lease_token (int): of the claim; required in a FIFO queue. Default: not checked.
+
+        Raises:
+            UnknownJob: there is no such job.
+            InvalidState: it is not being cancelled.
+            LeaseLost: somebody else has it, or it holds a key and there is no lease_token.
+            psycopg.errors.InvalidParameterValue: an empty message.
+        """
+        self._run(
+            "stop_job_with_retry",
+            {"job_id": integer(job_id), "error_message": text(error_message)},
+            lease_token=integer(lease_token),
+        )
+
+    def mark_job_unknown_stopped(self, job_id: int, error_message: str | None = None) -> None:
+        """Ends a job of which nobody knows whether it still runs, as unknown_stopped.
+
+        If it held its key, the next job runs. Its own late completion is still accepted.
+
+        Args:
+            job_id (int): which.
+            error_message (str): why; default ''.
+
+        Raises:
+            UnknownJob: there is no such job.
+            InvalidState: it is neither running nor recovered.
+        """
+        self._run(
+            "mark_job_unknown_stopped",
+            {"job_id": integer(job_id)},
+            error_message=text(error_message),
+        )
+
+    def acknowledge_cancellation(
+        self, job_id: int, was_executing: bool, lease_token: int | None = None
+    ) -> None:
+        """The worker's answer to a cancellation; the next job of its key runs.
+
+        Args:
+            job_id (int): which.
+            was_executing (bool): true when the worker had it, which ends as stopped; false when
+                it did not know it, which ends as unknown_stopped.
+            lease_token (int): of the claim; required in a FIFO queue. Default: not checked.
+
+        Raises:
+            UnknownJob: there is no such job.
+            InvalidState: it is not being cancelled.
+            LeaseLost: somebody else has it, or it holds a key and there is no lease_token.
+            psycopg.errors.NullValueNotAllowed: was_executing is None.
+        """
+        self._run(
+            "acknowledge_cancellation",
+            {"job_id": integer(job_id), "was_executing": boolean(was_executing)},
+            lease_token=integer(lease_token),
+        )
+
     def worker_heartbeat(
         self, worker_id: str, capacity: int | None = None, tags: Iterable[str] | None = None
     ) -> list[int]:
@@ -342,8 +429,51 @@ class WorkerCalls(Caller):
         """
         return self._value(int, "mark_worker_unresponsive", {"worker_id": text(worker_id)})
 
+    def wait_for_jobs(
+        self,
+        worker_id: str,
+        queues: Iterable[str] | None = None,
+        job_types: Iterable[str] | None = None,
+        tags: Iterable[str] | None = None,
+        max_wait: Interval | None = None,
+    ) -> Sleep:
+        """Says that a worker goes to sleep until there is work for it.
+
+        It listens on the channel first, on a connection of its own, calls this in a transaction
+        of its own, sleeps until it is notified or the wait is over, and claims.
+
+        Args:
+            worker_id (str): name of the worker, 1 to 255 bytes.
+            queues (Iterable[str]): where it claims from; default all.
+            job_types (Iterable[str]): only these; default all.
+            tags (Iterable[str]): only jobs that carry all of them; default {}.
+            max_wait (timedelta): how long at most; a job that is enqueued in a transaction open
+                at this moment may not notify. Default 30 seconds.
+
+        Returns:
+            Sleep: the channel and how long: 0 when there is work now, never longer than until
+            the next job is due.
+
+        Raises:
+            UnknownQueue: there is no such queue.
+            NotPermitted: grants narrow the role.
+            psycopg.errors.InvalidParameterValue: an argument is out of range or an empty list.
+        """
+        return self._row(
+            Sleep,
+            "wait_for_jobs",
+            {"worker_id": text(worker_id)},
+            queues=texts(queues),
+            job_types=texts(job_types),
+            tags=texts(tags),
+            max_wait=interval(max_wait),
+        )
+
     def run_maintenance(self) -> dict[str, Any]:
         """Upkeep that any worker calls every few seconds; cheap when there is nothing to do.
+
+        It runs schedules, recovers ended leases, makes due jobs claimable, expires dead letters,
+        makes partitions ahead and drops days that are over. Call it in a transaction of its own.
 
         Returns:
             dict[str, Any]: what it did; {"skipped": ...} when another session is at it.

@@ -8,27 +8,35 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import lru_cache
 from operator import itemgetter
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, TypeVar, get_args, get_type_hints
 
 from pgbaton.errors import IncompatibleServer
 
 __all__ = [
     "BlockedKey",
+    "CancelOutcome",
     "ClaimedJob",
+    "DeadJob",
     "EnqueueOutcome",
+    "FifoStat",
+    "HealthCheck",
     "JobInfo",
     "JobState",
     "JobStats",
+    "KvEntry",
     "OnExhausted",
     "QueueInfo",
     "QueuePolicy",
     "QueueStat",
+    "ScheduleInfo",
+    "Sleep",
+    "SubscriptionInfo",
     "Verdict",
 ]
 
 
 class QueuePolicy(StrEnum):
-    """How a queue treats jobs that share a singleton_key."""
+    """How a queue treats jobs that share a singleton_key; jobs without one share one, the empty."""
 
     STANDARD = "standard"
     SHORT = "short"
@@ -90,10 +98,19 @@ class EnqueueOutcome:
 
     ordinal: int
     """Place in the input, from 1."""
-    job_id: int
-    """The new job, or the earlier one when it is a duplicate."""
+    job_id: int | None
+    """The new job, or the earlier one when it is a duplicate; None when it was rejected."""
     outcome: str
-    """`enqueued` or `duplicate`."""
+    """`enqueued`, `duplicate`, or `rejected: ` and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionInfo:
+    """A pattern of topics whose messages a queue gets."""
+
+    queue: str
+    topic_pattern: str
+    created_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +144,77 @@ class Verdict:
     job_id: int
     verdict: str
     """`ok`, `lease_lost`, `cancel_requested`, `invalid_state` or `not_found`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sleep:
+    """How a worker sleeps until there is work for it."""
+
+    channel: str
+    """What it listens on; always the same for the same worker_id."""
+    wait: timedelta
+    """How long at most; 0 when there is work now."""
+
+
+@dataclass(frozen=True, slots=True)
+class CancelOutcome:
+    """What `cancel_jobs` did, ids in ascending order."""
+
+    cancelled_job_ids: list[int]
+    """Cancelled, or running and asked to stop."""
+    unknown_job_ids: list[int]
+    """Not there, failed, or ended before."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeadJob:
+    """A failed job."""
+
+    id: int
+    queue: str
+    job_type: str
+    tags: list[str]
+    singleton_key: str | None
+    payload: Any
+    attempts: int
+    error_message: str | None
+    """The last one."""
+    created_at: datetime
+    failed_at: datetime
+    holds_key: bool
+    """Whether it holds up its key."""
+
+
+@dataclass(frozen=True, slots=True)
+class KvEntry:
+    """A payload that was stored under a key path when its job failed for good."""
+
+    key: list[str]
+    value: Any
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleInfo:
+    """A schedule: what it enqueues, when it does so next and what it did last."""
+
+    name: str
+    queue: str
+    cron: str
+    time_zone: str
+    payload: Any
+    priority: int
+    singleton_key: str | None
+    job_type: str
+    tags: list[str]
+    missed_runs: str
+    """`coalesce`, `skip` or `all`."""
+    is_paused: bool
+    next_run_at: datetime | None
+    last_run_at: datetime | None
+    last_job_id: int | None
+    last_error: str | None
+    """Why the last run enqueued nothing; None if it did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +315,34 @@ class QueueStat:
     """Age of the job that is next; None if there is none."""
 
 
+@dataclass(frozen=True, slots=True)
+class FifoStat:
+    """A key of a FIFO queue and its jobs."""
+
+    queue: str
+    singleton_key: str
+    queue_depth: int
+    """Its live jobs."""
+    current_job_id: int | None
+    """The one that holds the key."""
+    current_state: JobState | None
+    current_retry_count: int
+    blocked_duration: timedelta | None
+    """For how long it has held up the others; None: it does not."""
+    is_paused: bool
+
+
+@dataclass(frozen=True, slots=True)
+class HealthCheck:
+    """One check of `health`."""
+
+    check_name: str
+    status: str
+    """`ok`, `warn` or `bad`."""
+    detail: str
+    """What was seen and what to do."""
+
+
 R = TypeVar("R")
 E = TypeVar("E", bound=StrEnum)
 
@@ -252,9 +368,10 @@ def _reader(kind: type[Any], columns: tuple[str, ...]) -> Callable[[tuple[Any, .
         )
     pick = itemgetter(*map(columns.index, wanted))
     enums = [
-        (place, hint)
+        (place, kind)
         for place, hint in enumerate(wanted.values())
-        if isinstance(hint, type) and issubclass(hint, StrEnum)
+        for kind in (hint, *get_args(hint))
+        if isinstance(kind, type) and issubclass(kind, StrEnum)
     ]
 
     def read(row: tuple[Any, ...]) -> Any:
@@ -263,7 +380,8 @@ def _reader(kind: type[Any], columns: tuple[str, ...]) -> Callable[[tuple[Any, .
     def read_with_enums(row: tuple[Any, ...]) -> Any:
         values = list(pick(row))
         for place, enum in enums:
-            values[place] = _member(enum, values[place])
+            if values[place] is not None:
+                values[place] = _member(enum, values[place])
         return kind(*values)
 
     return read_with_enums if enums else read
