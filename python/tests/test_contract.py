@@ -8,7 +8,7 @@ import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import psycopg
@@ -16,14 +16,14 @@ import pytest
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from pgbaton import DEFAULT, Client, JobState, _assemble, _calls
+from pgbaton import DEFAULT, Client, JobState, UnknownJob, _assemble, _calls
 from pgbaton.embedded import Bindir, default_bindir, find_bindirs, temporary_server
 from pgbaton.install import install, version
 
 # functions/spark is called by pgbaton.spark, not by a client.
 AUDIENCES = {"queue", "producer", "worker", "operator", "monitor"}
 SIGNATURES = """
-    select p.proname, p.proargnames, p.pronargs - p.pronargdefaults,
+    select p.proname, p.proargnames[:p.pronargs], p.pronargs - p.pronargdefaults,
         pg_get_function_arguments(p.oid)
     from pg_catalog.pg_proc as p
     where p.pronamespace = 'pgbaton'::regnamespace
@@ -129,7 +129,13 @@ def test_docstrings_name_every_parameter_with_its_default(functions: dict[str, F
         )
         assert list(described) == functions[name].parameters, name
         for parameter, default in functions[name].defaults.items():
-            spoken = {"00:00:01": "1 second", "01:00:00": "1 hour", "00:05:00": "5 minutes"}
+            spoken = {
+                "00:00:01": "1 second",
+                "00:00:05": "5 seconds",
+                "00:00:30": "30 seconds",
+                "00:05:00": "5 minutes",
+                "01:00:00": "1 hour",
+            }
             wanted = {"": "''", "00:00:00": "0"}.get(default) or spoken.get(default, default)
             text = " ".join(described[parameter].split())
             assert re.search(
@@ -163,7 +169,12 @@ def test_every_function_takes_every_parameter(
         make_queues(client)
         enqueue(client)
         work(client)
+        cancel(client)
+        bury(client)
         repair(client)
+        let_go(client)
+        schedule(client)
+        look(client)
         assert client.version() == version()
     assert sent == {name: set(function.parameters) for name, function in functions.items()}
 
@@ -186,6 +197,9 @@ SETTINGS: dict[str, Any] = {
 def make_queues(client: Client) -> None:
     client.create_queue("all settings", policy="fifo", **SETTINGS)
     client.create_fifo_queue("all fifo settings", **SETTINGS)
+    client.create_queue("changed")
+    client.update_queue("changed", policy="fifo", **SETTINGS)
+    client.update_queue("changed", max_lanes=20)
     as_read = {**SETTINGS, "backoff_schedule": [timedelta(seconds=1), timedelta(days=30)]}
     for info in client.list_queues():
         assert info.policy == "fifo"
@@ -250,6 +264,38 @@ def enqueue(client: Client) -> None:
     assert [job.singleton_key for job in jobs] == ["a", None, "b", '"\\{},']
     assert {job.run_at for job in jobs} == {LATER}
     assert client.get_job_stats(["t"]).pending_jobs == 4
+    publish(client)
+
+
+def publish(client: Client) -> None:
+    backoff = client.two_phase_backoff(
+        fast_retries=3,
+        fast_min=timedelta(seconds=2),
+        fast_max=timedelta(seconds=5),
+        slow_retries=1,
+        slow_delay="1 hour",
+    )
+    assert backoff == [*(timedelta(seconds=s) for s in (2, 4, 5)), timedelta(hours=1)]
+    client.create_fifo_queue("hooks", backoff_schedule=backoff)
+    client.subscribe("hooks", "order.*")
+    client.subscribe("hooks", "#.paid")
+    client.subscribe("mail", "order.paid")
+    patterns = [s.topic_pattern for s in client.list_subscriptions("hooks")]
+    assert patterns == ["#.paid", "order.*"]
+    options: dict[str, Any] = {"priority": 30, "job_type": "hook", "tags": ["published"]}
+    ids = client.publish("order.paid", {"id": 1}, singleton_key="order 1", run_at=LATER, **options)
+    jobs = {job.queue: job for job in map(client.get_job, ids)}
+    assert set(jobs) == {"hooks", "mail"}
+    for job in jobs.values():
+        assert (job.payload, job.singleton_key, job.run_at) == ({"id": 1}, "order 1", LATER)
+        assert (job.priority, job.job_type, job.tags) == (30, "hook", ["published"])
+    [sent] = client.publish("order.made", None, delay=timedelta(hours=1))
+    assert client.get_job(sent).singleton_key == "hooks"
+    assert client.unsubscribe("hooks", "order.*")
+    assert not client.unsubscribe("hooks", "order.*")
+    assert client.publish("order.made", {}) == []
+    assert client.job_id_of("mail", "never") is None
+    assert client.job_id_of("mail", "once") is not None
 
 
 def work(client: Client) -> None:
@@ -294,6 +340,77 @@ def work(client: Client) -> None:
     assert client.worker_heartbeat("worker", capacity=4, tags=["x"]) == []
     assert client.run_maintenance()["recovered"] == 0
 
+    client.enqueue_job("mail", job_type="idle", tags=["y"])
+    sleep = client.wait_for_jobs("worker", ["mail"], ["idle"], ["y"], timedelta(seconds=7))
+    assert sleep.wait == timedelta(0)
+    asleep = client.wait_for_jobs("worker", ["mail"], ["other"], max_wait="7 seconds")
+    assert (asleep.channel, asleep.wait) == (sleep.channel, timedelta(seconds=7))
+
+
+NOBODY = 10**15
+
+
+def cancel(client: Client) -> None:
+    stopped, unknown, *others = client.enqueue_batch("mail", range(5), tags=["cancel"])
+    [job, *_] = client.claim_job_batch("canceller", ["mail"], tags=["cancel"], batch_size=4)
+    token = job.lease_token
+    client.stop_job(stopped, "enough", token)
+    client.mark_job_unknown_stopped(unknown, "who knows")
+    outcome = client.cancel_jobs(["cancel"], [stopped, NOBODY])
+    assert (outcome.cancelled_job_ids, outcome.unknown_job_ids) == (others, [stopped, NOBODY])
+    assert client.worker_heartbeat("canceller") == others[:2]
+    client.acknowledge_cancellation(others[0], was_executing=True, lease_token=token)
+    client.stop_job_with_retry(others[1], "no", token)
+
+    jobs = [client.get_job(job_id) for job_id in [stopped, unknown, *others]]
+    assert [(job.state, job.error_message) for job in jobs] == [
+        (JobState.STOPPED, "enough"),
+        (JobState.UNKNOWN_STOPPED, "who knows"),
+        (JobState.STOPPED, None),
+        (JobState.STOPPED, "no"),
+        (JobState.UNSCHEDULED, None),
+    ]
+    assert [job.retry_count for job in jobs] == [0, 0, 0, 1, 0]
+    client.complete_job(unknown, lease_token=token)
+    assert client.get_job(unknown).state is JobState.COMPLETED
+    assert client.cleanup_expired_jobs(ttl=timedelta(days=1)) == 0
+    assert client.delete_jobs(["cancel"], [stopped, NOBODY]) == 5
+    with pytest.raises(UnknownJob):
+        client.get_job(stopped)
+
+
+def bury(client: Client) -> None:
+    client.create_queue("letters", max_attempts=1)
+    start = datetime.now(UTC) - timedelta(hours=1)
+    ids = [
+        client.enqueue_job("letters", {"n": n}, keys_if_undelivered=[["letters", str(n)]])
+        for n in range(4)
+    ]
+    token = client.claim_job_batch("worker", ["letters"])[0].lease_token
+    for n, job_id in enumerate(ids):
+        client.fail_job(job_id, f"no {n}", token)
+
+    assert [job.id for job in client.list_dead_jobs("letters", 2, 1)] == [ids[2], ids[1]]
+    dead = client.get_dead_job(ids[1])
+    assert dead in client.list_dead_jobs()
+    assert (dead.queue, dead.payload, dead.error_message) == ("letters", {"n": 1}, "no 1")
+    assert (dead.attempts, dead.holds_key, dead.singleton_key) == (1, False, None)
+
+    assert client.kv_get(["letters", "1"]) == {"n": 1}
+    assert [e.key for e in client.kv_list(["letters"])] == [["letters", str(n)] for n in range(4)]
+    assert client.kv_delete(["letters", "1"])
+    assert not client.kv_delete(["letters", "1"])
+    assert client.kv_get(["letters", "1"]) is None
+
+    again = client.requeue_dead_job(ids[0])
+    assert client.get_job(again).payload == {"n": 0}
+    client.delete_dead_job(ids[1])
+    assert [client.get_job(job_id).resolution for job_id in ids[:2]] == ["requeued", "deleted"]
+    assert client.retry_jobs("letters", {"error": "no 2", "failed_after": start}) == 1
+    assert client.get_job(ids[2]).state is JobState.RETRY
+    assert client.purge_dead_jobs("letters", force=False) == 1
+    assert client.list_dead_jobs("letters") == []
+
 
 def repair(client: Client) -> None:
     first, second, third = client.enqueue_batch("orders", [1, 2, 3], ["a", "a", "a"])
@@ -323,3 +440,65 @@ def fail_next(client: Client, job_id: int) -> None:
 def claim_one(client: Client, job_id: int) -> str | None:
     client.claim_job_batch("worker", ["orders"])
     return client.get_job(job_id).worker_id
+
+
+def let_go(client: Client) -> None:
+    """Calls that change a key or a queue as a whole."""
+    client.create_queue("moves")
+    first, second = client.enqueue_batch("moves", [1, 2], ["a", "a"])
+    client.set_fifo_mode("moves", True)
+    assert client.get_job(second).state is JobState.WAITING
+    client.pause_key("moves", "a")
+    [stat] = client.fifo_stats("moves")
+    assert (stat.singleton_key, stat.queue_depth, stat.is_paused) == ("a", 2, True)
+    assert (stat.current_job_id, stat.current_state) == (first, JobState.PENDING)
+    assert client.claim_job_batch("worker", ["moves"]) == []
+    client.resume_key("moves", "a")
+
+    assert [job.id for job in client.claim_job_batch("worker", ["moves"])] == [first]
+    assert client.reset_running_jobs("moves") == 1
+    client.reset_fifo_key("moves", "a", reason="a test")
+    assert [job.attempt for job in client.claim_job_batch("worker", ["moves"])] == [2]
+    client.set_fifo_mode("moves", False, force=True)
+    assert [job.id for job in client.claim_job_batch("worker", ["moves"])] == [second]
+
+    client.grant_queue("pgbaton_worker", "moves", "work")
+    assert "moves" in client.granted_queues("work")
+    assert client.revoke_queue("pgbaton_worker", "moves", "work")
+    assert not client.revoke_queue("pgbaton_worker", "moves", "work")
+    client.drop_queue("moves", force=True)
+    assert "moves" not in client.granted_queues()
+
+
+def schedule(client: Client) -> None:
+    first = client.create_schedule(
+        "report",
+        "mail",
+        "0 9 1 1 *",
+        time_zone="Asia/Tokyo",
+        payload={"what": "year"},
+        priority=30,
+        singleton_key="k",
+        job_type="report",
+        tags=["b", "a"],
+        missed_runs="skip",
+    )
+    at = first.astimezone(UTC)
+    assert (at.month, at.day, at.hour, at.minute) == (1, 1, 0, 0)
+    [info] = client.list_schedules()
+    assert (info.name, info.queue, info.cron) == ("report", "mail", "0 9 1 1 *")
+    assert (info.time_zone, info.payload, info.priority) == ("Asia/Tokyo", {"what": "year"}, 30)
+    assert (info.singleton_key, info.job_type, info.tags) == ("k", "report", ["a", "b"])
+    assert (info.missed_runs, info.next_run_at, info.last_run_at) == ("skip", first, None)
+    assert client.pause_schedule("report") is None
+    assert client.list_schedules()[0].is_paused
+    assert client.pause_schedule("report", paused=False) == first
+    assert client.drop_schedule("report")
+    assert not client.drop_schedule("report")
+
+
+def look(client: Client) -> None:
+    checks = client.health()
+    assert {check.status for check in checks} <= {"ok", "warn", "bad"}
+    assert {"oldest snapshot", "notify queue", "stale workers"} <= {c.check_name for c in checks}
+    assert all(check.detail for check in checks)
