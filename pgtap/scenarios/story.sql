@@ -1,4 +1,4 @@
--- Words for stories: jobs are known by a name, which is their payload. \ir this after lib/fixtures.sql.
+-- Words for stories (in PL/pgSQL where days may be dropped in between, since an SQL function keeps its plan for a whole statement): jobs are known by a name, which is their payload. \ir this after lib/fixtures.sql.
 create schema story;
 grant usage on schema story to public;
 
@@ -8,7 +8,7 @@ language sql as $$
     select pgbaton.enqueue_job(queue, to_jsonb(name), singleton_key => key, run_at => run_at, priority => priority)
 $$;
 create function story.id(name text) returns bigint
-language sql security definer as $$ select j.id from pgbaton.job as j where j.payload = to_jsonb(name) $$;
+language plpgsql security definer as $$ begin return (select j.id from pgbaton.job as j where j.payload = to_jsonb(name)); end $$;
 -- The token under which the job is out now.
 create function story.token(name text) returns bigint
 language sql security definer as $$ select s.lease_token from pgbaton.span as s where story.id(name) between s.lo and s.hi $$;
