@@ -20,7 +20,7 @@ begin
         exit when (select sum(t.hi - t.lo + 1) from unnest(v_taken) as t) = cardinality(v_left);
         v_left := array(
             select distinct i.id from unnest(v_left) as i (id)
-            where not exists (select from unnest(v_taken) as t where i.id between t.lo and t.hi)
+            where i.id > 0 and not exists (select from unnest(v_taken) as t where i.id between t.lo and t.hi)
                 and exists (
                     select from pgbaton.span as s
                     where s.lo > i.id - 64 and s.lo <= i.id and s.hi >= i.id and s.state = any (states)

@@ -14,6 +14,8 @@ begin
             message = 'payloads is null',
             hint = 'Pass an array of JSON values, ''{}'' for none.';
     end if;
+    perform pgbaton._check_flat('payloads', array_ndims(payloads));
+    perform pgbaton._check_flat('singleton_keys', array_ndims(singleton_keys));
     perform pgbaton._check_same_length(
         'payloads', cardinality(payloads), 'singleton_keys', cardinality(singleton_keys)
     );

@@ -4,6 +4,9 @@ language plpgsql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$
 begin
+    if array_ndims(job_ids) > 1 then
+        perform pgbaton._check_flat('job_ids', array_ndims(job_ids));
+    end if;
     if job_ids is null or array_position(job_ids, null) is not null then
         raise exception using
             errcode = 'null_value_not_allowed',
@@ -13,4 +16,4 @@ begin
 end;
 $$;
 comment on function pgbaton._check_ids(bigint[]) is
-'Raises 22004 unless it is an array of ids.';
+'Raises 22004 or 2202E unless it is a list of ids.';

@@ -6,6 +6,9 @@ as $$
 declare
     v_span pgbaton.span;
 begin
+    if job_id < 1 then
+        return null;
+    end if;
     select s.* into v_span
     from pgbaton.span as s
     where s.lo > _live_span.job_id - 64 and s.lo <= _live_span.job_id and s.hi >= _live_span.job_id

@@ -4,18 +4,25 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
+    v_is_fresh constant boolean := pgbaton._is_read_committed();
     v_ids bigint[];
     v_queue_ids integer[];
     v_keys text[];
 begin
-    if not pgbaton._is_read_committed() then
-        return;
-    end if;
     select array_agg(t.id), array_agg(t.queue_id), array_agg(t.singleton_key)
     into v_ids, v_queue_ids, v_keys
     from (
         select b.* from (
-            select r.* from pgbaton.baton_release as r order by r.id limit 1000 for update skip locked
+            select r.* from pgbaton.baton_release as r
+            -- An older snapshot cannot tell that nobody waits, only who does.
+            where v_is_fresh or exists (
+                select from pgbaton.span as s
+                where s.queue_id = r.queue_id and s.singleton_key = r.singleton_key and s.state = 'waiting'
+                offset 0
+            )
+            order by r.id
+            limit 1000
+            for update skip locked
         ) as b
         where pg_try_advisory_xact_lock_shared(pgbaton._lock_class(), pgbaton._stripe(b.queue_id, b.singleton_key))
         offset 0

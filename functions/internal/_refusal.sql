@@ -15,7 +15,7 @@ begin
             else 'invalid_state'
         end;
     end if;
-    if exists (
+    if job_id > 0 and exists (
         select from pgbaton.job_history as h
         where h.lo > _refusal.job_id - 64 and h.lo <= _refusal.job_id and h.hi >= _refusal.job_id
     ) then

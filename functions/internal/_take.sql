@@ -15,7 +15,7 @@ begin
         select min(i.id) as first, max(i.id) as last
         from (
             select d.id, d.id - row_number() over (order by d.id) as run
-            from (select distinct j.id from unnest(job_ids) as j (id)) as d
+            from (select distinct j.id from unnest(job_ids) as j (id) where j.id > 0) as d
         ) as i
         group by i.run
     ), found as materialized (
