@@ -5,22 +5,20 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_cron record;
+    v_yesterday constant date := (after at time zone time_zone)::date - 1;
     v_day date;
+    v_is_its_date boolean;
+    v_is_its_weekday boolean;
     v_next timestamptz;
 begin
     v_cron := pgbaton._cron_parse(cron);
-    for v_day in
-        select d.day::date
-        from generate_series(
-            (after at time zone time_zone)::date - 1, (after at time zone time_zone)::date + 12000, interval '1 day'
-        ) as d (day)
-        where extract(month from d.day)::integer = any (v_cron.months) and case
-            when v_cron.is_either then extract(day from d.day)::integer = any (v_cron.days)
-                or extract(dow from d.day)::integer = any (v_cron.weekdays)
-            else extract(day from d.day)::integer = any (v_cron.days)
-                and extract(dow from d.day)::integer = any (v_cron.weekdays)
-        end
-    loop
+    for v_ahead in 0 .. 12000 loop
+        v_day := v_yesterday + v_ahead;
+        continue when extract(month from v_day)::integer <> all (v_cron.months);
+        v_is_its_date := extract(day from v_day)::integer = any (v_cron.days);
+        v_is_its_weekday := extract(dow from v_day)::integer = any (v_cron.weekdays);
+        continue when not (v_is_its_date and v_is_its_weekday)
+            and not (v_cron.is_either and (v_is_its_date or v_is_its_weekday));
         select min(i.instant) into v_next
         from unnest(v_cron.hours) as h (hour)
         cross join unnest(v_cron.minutes) as m (minute)
