@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, LiteralString
 
 import psycopg
+import pytest
 from hypothesis import example, given, note, settings
 from hypothesis import strategies as st
 from psycopg.rows import dict_row
@@ -94,6 +95,7 @@ INSERT = """
 """.replace(" % ", " %% ")
 
 
+@pytest.mark.timeout(600)  # a failure is made as short as possible first, for five minutes at most
 @settings(max_examples=300)
 @given(cases())
 @example(([Span(1, 64, 64, "active", 101, None)], [1, 64, 32, 32, 33], ["active"], True, 101))

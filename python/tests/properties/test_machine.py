@@ -463,6 +463,7 @@ class Machine(RuleBasedStateMachine):
         assert left == []
 
 
+@pytest.mark.timeout(600)  # a failure is made as short as possible first, for five minutes at most
 def test_any_sequence_of_calls(shared: psycopg.Connection[Any]) -> None:
     shared.execute("""
         create table public.clock as select clock_timestamp() as instant;

@@ -174,7 +174,9 @@ def test_a_bulk_producer_that_holds_all_stripes_stops_no_worker(
     producer.begin()
     new = producer.enqueue_batch("q", len(keys), keys)
     stripes = db.one(
-        "select count(*) from pg_locks where locktype = 'advisory' and pid = %s", producer.pid
+        "select count(*) from pg_locks where locktype = 'advisory' and pid = %s"
+        " and classid = pgbaton._lock_class()::oid",
+        producer.pid,
     )
     assert stripes == 256
 
