@@ -9,6 +9,7 @@ declare
     v_has_paused constant boolean := exists (select from pgbaton.paused_key);
     v_now constant timestamptz := pgbaton._now();
     v_opened pgbaton.span[];
+    v_ready_lanes integer[];
 begin
     with judged as materialized (
         select
@@ -78,11 +79,15 @@ begin
         on conflict on constraint kv_pkey do update
         set value = excluded.value, updated_at = excluded.updated_at
     )
-    select array_agg(f.span)
-    into v_opened
-    from failing as f
-    where not f.keeps_key;
+    select
+        array_agg(f.span) filter (where not f.keeps_key),
+        array_agg(distinct (f.span).lane_id) filter (where f.is_ready)
+    into v_opened, v_ready_lanes
+    from failing as f;
 
+    if v_ready_lanes is not null and exists (select from pgbaton.sleeper) then
+        perform pgbaton._wake(v_ready_lanes);
+    end if;
     perform pgbaton._pass_batons_of(v_opened);
 end;
 $$;
