@@ -5,6 +5,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_queue constant pgbaton.queue := pgbaton._require_baton(queue, singleton_key);
+    v_lane_id integer;
 begin
     perform pg_advisory_xact_lock(pgbaton._lock_class(), pgbaton._stripe(v_queue.id, singleton_key));
     delete from pgbaton.paused_key as k
@@ -13,7 +14,9 @@ begin
         update pgbaton.span as s
         set ready = true, position = nextval('pgbaton.position_seq')
         where s.queue_id = v_queue.id and s.held_key = resume_key.singleton_key
-            and s.state in ('pending', 'retry', 'unknown_retry') and coalesce(s.run_at <= pgbaton._now(), true);
+            and s.state in ('pending', 'retry', 'unknown_retry') and coalesce(s.run_at <= pgbaton._now(), true)
+        returning s.lane_id into v_lane_id;
+        perform pgbaton._wake(array[v_lane_id]);
         perform pgbaton._audit('resume_key', queue, null, singleton_key, null);
     end if;
 end;

@@ -119,6 +119,19 @@ def test_the_job_that_gets_the_key_notifies(
     assert heard(sleepers)["z"] == 1
 
 
+def test_a_key_and_a_queue_that_are_resumed_notify(
+    conn: Connection, sleepers: dict[str, Sleeper]
+) -> None:
+    conn.execute("select pgbaton.pause_key('keys', 'k')")
+    conn.execute("select pgbaton.enqueue_job('keys', singleton_key => 'k', tags => '{z}')")
+    heard(sleepers)
+    conn.execute("select pgbaton.resume_key('keys', 'k')")
+    assert heard(sleepers) == {"any": 1, "a": 0, "a and b": 0, "z": 1}
+    conn.execute("select pgbaton.pause_queue('keys')")
+    conn.execute("select pgbaton.resume_queue('keys')")
+    assert heard(sleepers) == {"any": 1, "a": 0, "a and b": 0, "z": 1}
+
+
 def test_a_worker_does_not_go_to_sleep_over_jobs_that_are_pending(
     conn: Connection, sleepers: dict[str, Sleeper]
 ) -> None:
