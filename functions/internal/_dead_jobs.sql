@@ -5,7 +5,7 @@ set search_path = pg_catalog, pg_temp
 set timezone = 'UTC'
 as $$
 declare
-    v_tags constant text[] := array(select jsonb_array_elements_text(coalesce(filter -> 'tags', '[]')));
+    v_tags constant text[] := array(select jsonb_array_elements_text(coalesce(nullif(filter -> 'tags', 'null'), '[]')));
 begin
     return query
     select

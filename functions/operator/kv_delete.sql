@@ -6,7 +6,11 @@ as $$
 begin
     perform pgbaton._require_all_queues('operate');
     delete from pgbaton.kv as k where k.key = kv_delete.key;
-    return found;
+    if found then
+        perform pgbaton._audit('kv_delete', null, null, null, key::text);
+        return true;
+    end if;
+    return false;
 end;
 $$;
 comment on function pgbaton.kv_delete(text[]) is

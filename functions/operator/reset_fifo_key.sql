@@ -33,7 +33,7 @@ begin
     else
         perform pgbaton._requeue(
             pgbaton._carve(array[v_span.lo], array['pending', 'retry', 'unknown_retry']::pgbaton.job_state[]),
-            'retry', pgbaton._now()
+            v_span.state, pgbaton._now()
         );
     end if;
     perform pgbaton._audit('reset_fifo_key', queue, v_span.lo, singleton_key, reason);
@@ -42,6 +42,6 @@ $$;
 comment on function pgbaton.reset_fifo_key(text, text, text) is
 'Gets a blocked key going by hand, with a reason for the audit: a failed holder is skipped, a running one is
 taken from its worker and
-runs again, one that waits for its time runs now. The job behind it is never let pass a job that is still to
+runs again (or has failed, if that was its last attempt), one that waits for its time runs now. The job behind it is never let pass a job that is still to
 run.
 Raises PB001, PB003 (the queue''s policy knows no order), 22004 or 22023.';

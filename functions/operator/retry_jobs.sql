@@ -24,5 +24,5 @@ comment on function pgbaton.retry_jobs(text, jsonb) is
 all of its keys must fit:
 job_type; tags (all of them); singleton_key; error (part of the last message); failed_after, failed_before
 (instants);
-payload (what the payload contains); extra_attempts (default 1) is granted to each. Raises PB001, PB006 or
-22023.';
+payload (what the payload contains); extra_attempts (default 1) is granted to each. Raises PB001, PB006,
+22004, 22007 (no instant) or 22023.';

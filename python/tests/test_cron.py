@@ -184,7 +184,7 @@ CLOCK_CHANGES = """
 */30 2 | Europe/Berlin | 2026-10-25 02:30+02 | 2026-10-25 02:00+01 | comes twice, with *: both
 30 0 | America/Sao_Paulo | 2018-11-03 12:00-03 | 2018-11-04 01:00-02 | a gap at midnight
 */30 0 | America/Sao_Paulo | 2018-11-03 12:00-03 | 2018-11-05 00:00-02 | with *
-30 23 | America/Sao_Paulo | 2018-02-17 12:00-02 | 2018-02-17 23:30-02 | the hour before midnight, twice
+30 23 | America/Sao_Paulo | 2018-02-17 12:00-02 | 2018-02-17 23:30-02 | the hour before midnight
 15 2 | Australia/Lord_Howe | 2026-10-03 12:00+10:30 | 2026-10-04 02:30+11 | half an hour is left out
 45 1 | Australia/Lord_Howe | 2026-04-04 12:00+11 | 2026-04-05 01:45+11 | half an hour comes twice
 45 * | Australia/Lord_Howe | 2026-04-05 01:45+11 | 2026-04-05 01:45+10:30 | with *, both
