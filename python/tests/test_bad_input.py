@@ -19,13 +19,13 @@ from pgbaton import (
     PayloadTooLarge,
     PgbatonError,
     QueueExists,
+    QueueNotEmpty,
     TooManyLanes,
     UnknownJob,
     UnknownQueue,
 )
 
 Call = Callable[[Client], Any]
-UTC = UTC
 NOBODY = 10**15
 
 
@@ -39,7 +39,9 @@ def shared(server_dsn: str, template: str) -> Iterator[Client]:
             client.create_queue("mail", max_lanes=1)
             client.create_fifo_queue("orders")
             client.enqueue_job("mail", dedup_id="known")
-            client.enqueue_batch("orders", [1, 2], ["a", "b"])
+            client.enqueue_batch("orders", [1, 2, 3], ["a", "b", "a"])
+            client.create_queue("one each", "exclusive")
+            client.enqueue_job("one each", singleton_key="k")
             yield client
         admin.execute(f"drop database {name}".encode())
 
@@ -53,7 +55,8 @@ def client(shared: Client) -> Iterator[Client]:
 
 def snapshot(client: Client) -> tuple[Any, ...]:
     stats = [(s.queue, s.pending, s.total, s.completed) for s in client.queue_stats()]
-    return client.list_queues(), stats, client.get_job_stats()
+    asleep = client.list_subscriptions(), client.list_schedules()
+    return client.list_queues(), stats, client.get_job_stats(), asleep
 
 
 SENT: dict[str, tuple[type[psycopg.Error], Call]] = {
@@ -70,7 +73,6 @@ SENT: dict[str, tuple[type[psycopg.Error], Call]] = {
     "queue name of two lines": (pg.InvalidParameterValue, lambda c: c.create_queue("a\nb")),
     "other settings": (QueueExists, lambda c: c.create_queue("mail", max_attempts=9)),
     "lease of a queue": (pg.InvalidParameterValue, lambda c: c.create_queue("a", lease="0")),
-    "policy to come": (pg.FeatureNotSupported, lambda c: c.create_queue("a", "short")),
     "unknown policy": (pg.InvalidTextRepresentation, lambda c: c.create_queue("a", "heap")),
     "no key": (KeyRequired, lambda c: c.enqueue_job("orders")),
     "empty key": (KeyRequired, lambda c: c.enqueue_job("orders", singleton_key="")),
@@ -156,6 +158,143 @@ SENT: dict[str, tuple[type[psycopg.Error], Call]] = {
     "unknown job to complete": (UnknownJob, lambda c: c.complete_job(NOBODY)),
     "job of another queue": (UnknownJob, lambda c: c.retry_job("orders", 1)),
     "job that has not failed": (InvalidState, lambda c: c.skip_job("mail", 1)),
+    "second job of an exclusive key": (
+        DuplicateJob,
+        lambda c: c.enqueue_job("one each", singleton_key="k"),
+    ),
+    "second job of an exclusive key in a batch": (
+        DuplicateJob,
+        lambda c: c.enqueue_batch("one each", [1, 2], ["new", "k"]),
+    ),
+    "setting out of range": (
+        pg.InvalidParameterValue,
+        lambda c: c.update_queue("mail", max_attempts=0),
+    ),
+    "no schedule of waits": (
+        pg.InvalidParameterValue,
+        lambda c: c.update_queue("mail", backoff_schedule=[]),
+    ),
+    "unknown queue to change": (UnknownQueue, lambda c: c.update_queue("nope", max_lanes=2)),
+    "policy of a queue with jobs": (
+        QueueNotEmpty,
+        lambda c: c.update_queue("mail", policy="singleton"),
+    ),
+    "order of waiting jobs": (QueueNotEmpty, lambda c: c.set_fifo_mode("orders", False)),
+    "order of an exclusive queue": (InvalidState, lambda c: c.set_fifo_mode("one each", True)),
+    "None for a mode": (
+        pg.NullValueNotAllowed,
+        lambda c: c.set_fifo_mode("orders", None),  # type: ignore[arg-type]
+    ),
+    "queue with jobs to drop": (QueueNotEmpty, lambda c: c.drop_queue("mail")),
+    "unknown queue to drop": (UnknownQueue, lambda c: c.drop_queue("nope", force=True)),
+    "key of a standard queue": (InvalidState, lambda c: c.pause_key("mail", "k")),
+    "None for a key": (
+        pg.NullValueNotAllowed,
+        lambda c: c.resume_key("orders", None),  # type: ignore[arg-type]
+    ),
+    "unknown role": (pg.UndefinedObject, lambda c: c.grant_queue("nobody at all", "mail", "work")),
+    "unknown action": (
+        pg.InvalidParameterValue,
+        lambda c: c.grant_queue("pgbaton_worker", "mail", "dance"),
+    ),
+    "unknown action to take back": (
+        pg.InvalidParameterValue,
+        lambda c: c.revoke_queue("pgbaton_worker", "mail", "dance"),
+    ),
+    "unknown action to list": (pg.InvalidParameterValue, lambda c: c.granted_queues("dance")),
+    "topic with a star": (pg.InvalidParameterValue, lambda c: c.publish("order.*", 1)),
+    "pattern with an empty word": (
+        pg.InvalidParameterValue,
+        lambda c: c.subscribe("mail", "order..paid"),
+    ),
+    "unknown queue to subscribe": (UnknownQueue, lambda c: c.subscribe("nope", "#")),
+    "unknown queue to unsubscribe": (UnknownQueue, lambda c: c.unsubscribe("nope", "#")),
+    "unknown queue of subscriptions": (UnknownQueue, lambda c: c.list_subscriptions("nope")),
+    "unknown queue of a dedup_id": (UnknownQueue, lambda c: c.job_id_of("nope", "known")),
+    "no retries": (
+        pg.InvalidParameterValue,
+        lambda c: c.two_phase_backoff(fast_retries=0, slow_retries=0),
+    ),
+    "unknown job to stop": (UnknownJob, lambda c: c.stop_job(NOBODY)),
+    "job to stop that does not run": (InvalidState, lambda c: c.stop_job(1)),
+    "job to stop without its token": (LeaseLost, lambda c: c.stop_job(2)),
+    "empty message of a stop": (
+        pg.InvalidParameterValue,
+        lambda c: c.stop_job_with_retry(1, ""),
+    ),
+    "job that was not cancelled": (InvalidState, lambda c: c.acknowledge_cancellation(1, True)),
+    "cancelled job, not said whether it ran": (
+        pg.NullValueNotAllowed,
+        lambda c: c.acknowledge_cancellation(1, None),  # type: ignore[arg-type]
+    ),
+    "job that is not known to be lost": (InvalidState, lambda c: c.mark_job_unknown_stopped(1)),
+    "None among ids to cancel": (
+        pg.NullValueNotAllowed,
+        lambda c: c.cancel_jobs(job_ids=[1, None]),  # type: ignore[list-item]
+    ),
+    "None among tags to cancel": (
+        pg.NullValueNotAllowed,
+        lambda c: c.cancel_jobs([None]),  # type: ignore[list-item]
+    ),
+    "job to delete that has not ended": (
+        InvalidState,
+        lambda c: c.delete_jobs(job_ids=[NOBODY, 1]),
+    ),
+    "negative wait": (
+        pg.InvalidParameterValue,
+        lambda c: c.wait_for_jobs("w", max_wait=timedelta(seconds=-1)),
+    ),
+    "no queues to wait for": (pg.InvalidParameterValue, lambda c: c.wait_for_jobs("w", [])),
+    "unknown key of a filter": (
+        pg.InvalidParameterValue,
+        lambda c: c.retry_jobs("mail", {"older": 1}),  # type: ignore[typeddict-unknown-key]
+    ),
+    "unknown dead letter": (UnknownJob, lambda c: c.get_dead_job(NOBODY)),
+    "no dead letter": (InvalidState, lambda c: c.get_dead_job(1)),
+    "no dead letter to requeue": (InvalidState, lambda c: c.requeue_dead_job(1)),
+    "no dead letter to delete": (InvalidState, lambda c: c.delete_dead_job(1)),
+    "rows below none": (pg.InvalidParameterValue, lambda c: c.list_dead_jobs(max_rows=-1)),
+    "unknown queue of dead letters": (UnknownQueue, lambda c: c.purge_dead_jobs("nope")),
+    "unknown queue to reset": (UnknownQueue, lambda c: c.reset_running_jobs("nope")),
+    "no reason": (pg.InvalidParameterValue, lambda c: c.reset_fifo_key("orders", "a", "")),
+    "no ttl": (
+        pg.NullValueNotAllowed,
+        lambda c: c.cleanup_expired_jobs(None),  # type: ignore[arg-type]
+    ),
+    "ttl of nothing": (
+        pg.InvalidParameterValue,
+        lambda c: c.cleanup_expired_jobs(timedelta(0)),
+    ),
+    "None for a prefix": (
+        pg.NullValueNotAllowed,
+        lambda c: c.kv_list(None),  # type: ignore[arg-type]
+    ),
+    "unknown queue of keys": (UnknownQueue, lambda c: c.fifo_stats("nope")),
+    "four fields of cron": (
+        pg.InvalidParameterValue,
+        lambda c: c.create_schedule("a", "mail", "* * * *"),
+    ),
+    "cron that never comes true": (
+        pg.InvalidParameterValue,
+        lambda c: c.create_schedule("a", "mail", "0 0 31 2 *"),
+    ),
+    "unknown time zone": (
+        pg.InvalidParameterValue,
+        lambda c: c.create_schedule("a", "mail", "* * * * *", "Europe/Atlantis"),
+    ),
+    "schedule without a key": (
+        KeyRequired,
+        lambda c: c.create_schedule("a", "orders", "* * * * *"),
+    ),
+    "schedule with one lane too many": (
+        TooManyLanes,
+        lambda c: c.create_schedule("a", "mail", "* * * * *", priority=1),
+    ),
+    "what to do with missed runs": (
+        pg.InvalidParameterValue,
+        lambda c: c.create_schedule("a", "mail", "* * * * *", missed_runs="forget"),
+    ),
+    "unknown schedule": (pg.InvalidParameterValue, lambda c: c.pause_schedule("nope")),
     "attempts below none": (
         pg.InvalidParameterValue,
         lambda c: c.retry_job("mail", 1, extra_attempts=-1),
@@ -184,6 +323,22 @@ NOT_SENT: dict[str, tuple[type[Exception], str, Call]] = {
     "NUL among payloads": (ValueError, "NUL", lambda c: c.enqueue_batch("mail", [1, "\0"])),
     "NUL in a list": (ValueError, "NUL", lambda c: c.enqueue_jobs("mail", [{"dedup_id": "\0"}])),
     "NUL in a result": (ValueError, "NUL", lambda c: c.complete_job(1, "\0")),
+    "NUL in a topic": (ValueError, "NUL", lambda c: c.publish("a\0b", 1)),
+    "NUL in a filter": (ValueError, "NUL", lambda c: c.retry_jobs("mail", {"error": "\0"})),
+    "NUL in a path": (ValueError, "NUL", lambda c: c.kv_get(["a", "\0"])),
+    "NaN published": (ValueError, "not a JSON value", lambda c: c.publish("a", float("nan"))),
+    "naive datetime in a filter": (
+        ValueError,
+        "no time zone",
+        lambda c: c.retry_jobs("mail", {"failed_after": datetime(2026, 1, 1)}),
+    ),
+    "text for a path": (TypeError, "pass a list", lambda c: c.kv_get("a")),
+    "text for tags to cancel": (TypeError, "pass a list", lambda c: c.cancel_jobs("urgent")),
+    "text for tags of a filter": (
+        TypeError,
+        "pass a list",
+        lambda c: c.retry_jobs("mail", {"tags": "urgent"}),
+    ),
     "NaN": (ValueError, "not a JSON value", lambda c: c.enqueue_job("mail", [float("nan")])),
     "Infinity": (ValueError, "not a JSON value", lambda c: c.enqueue_job("mail", float("inf"))),
     "NaN among payloads": (

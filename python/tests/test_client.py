@@ -20,7 +20,7 @@ from psycopg.pq import TransactionStatus
 from psycopg.rows import dict_row
 from psycopg_pool import ConnectionPool
 
-from pgbaton import Client, EnqueueOutcome, IncompatibleServer, UnknownQueue
+from pgbaton import Client, EnqueueOutcome, IncompatibleServer, NotPermitted, UnknownQueue
 
 Connection = psycopg.Connection[Any]
 
@@ -224,6 +224,33 @@ def test_a_role_reaches_its_own_calls_and_no_others(client: Client, dsn: str) ->
             producer.claim_job_batch("worker")
 
 
+def test_a_grant_narrows_a_role_to_its_queues(client: Client, dsn: str) -> None:
+    client.grant_queue("pgbaton_producer", "orders", "enqueue")
+    as_producer = make_conninfo(dsn, options="-c role=pgbaton_producer")
+    with Client(as_producer) as producer:
+        assert producer.enqueue_job("orders", singleton_key="k") > 0
+        with pytest.raises(NotPermitted) as caught:
+            producer.enqueue_job("mail")
+        assert "grant_queue('pgbaton_producer', 'mail', 'enqueue')" in (caught.value.hint or "")
+    assert client.enqueue_job("mail") > 0
+
+
+# Waking up
+
+
+def test_a_sleeping_worker_is_notified_of_jobs_it_asked_for(
+    client: Client, conn: Connection
+) -> None:
+    channel = client.wait_for_jobs("worker", job_types=["letter"]).channel
+    conn.execute(f"listen {channel}".encode())
+    assert client.wait_for_jobs("worker", job_types=["letter"]).wait == timedelta(seconds=30)
+    client.enqueue_job("mail", job_type="bill")
+    client.enqueue_batch("mail", range(3), job_type="letter")
+    assert [n.channel for n in conn.notifies(timeout=60, stop_after=1)] == [channel]
+    assert list(conn.notifies(timeout=0)) == []
+    assert client.wait_for_jobs("worker", job_types=["letter"]).wait == timedelta(0)
+
+
 # Versions
 
 
@@ -387,6 +414,38 @@ def test_jobs_of_a_list_take_python_values(client: Client) -> None:
     info = client.get_job(outcome.job_id)
     assert (info.payload, info.priority, info.tags, info.run_at) == (None, 150, ["a"], at)
     assert (info.singleton_key, info.max_attempts, info.dedup_id) == ("k", 5, "d")
+
+
+def test_a_filter_takes_python_values(client: Client) -> None:
+    client.create_queue("once", max_attempts=1)
+    ids = client.enqueue_batch("once", [{"n": 1}, {"n": 2}], job_type="t", tags=["a", "b"])
+    [job, _] = client.claim_job_batch("worker", ["once"])
+    client.fail_jobs(ids, ["no", "not now"], job.lease_token)
+    failed_at = client.get_dead_job(ids[1]).failed_at.astimezone(timezone(timedelta(hours=9)))
+    second = timedelta(seconds=1)
+    assert client.retry_jobs("once", {"failed_before": failed_at}) == 0
+    assert client.retry_jobs("once", {"failed_after": failed_at}) == 0
+    fits = client.retry_jobs(
+        "once",
+        {
+            "job_type": "t",
+            "tags": {"b"},
+            "error": "now",
+            "failed_after": failed_at - second,
+            "failed_before": failed_at + second,
+            "payload": {"n": 2},
+            "extra_attempts": 2,
+        },
+    )
+    assert fits == 1
+    assert [client.get_job(job_id).state for job_id in ids] == ["failed", "retry"]
+
+
+def test_what_a_policy_rejects_is_told_job_by_job(client: Client) -> None:
+    client.create_queue("one each", "exclusive")
+    outcomes = client.enqueue_jobs("one each", [{"singleton_key": k} for k in ("a", "a", "b")])
+    assert [o.outcome.split(":")[0] for o in outcomes] == ["enqueued", "rejected", "enqueued"]
+    assert outcomes[1].job_id is None
 
 
 def test_a_batch_of_100_000_is_one_call(client: Client) -> None:

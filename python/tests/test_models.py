@@ -6,7 +6,15 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
-from pgbaton import BlockedKey, IncompatibleServer, JobState, OnExhausted, QueuePolicy, Verdict
+from pgbaton import (
+    BlockedKey,
+    FifoStat,
+    IncompatibleServer,
+    JobState,
+    OnExhausted,
+    QueuePolicy,
+    Verdict,
+)
 from pgbaton.models import read_rows
 
 ENUMS = {
@@ -38,6 +46,13 @@ def test_enums_are_read_from_their_binary_and_their_text_form(state: object) -> 
     names = list(BlockedKey.__annotations__)
     [row] = read_rows(BlockedKey, names, [tuple(state if n == "state" else 1 for n in names)])
     assert row.state is JobState.FAILED
+
+
+@pytest.mark.parametrize(("sent", "read"), [(b"failed", JobState.FAILED), (None, None)])
+def test_an_enum_may_be_missing(sent: bytes | None, read: JobState | None) -> None:
+    names = list(FifoStat.__annotations__)
+    [row] = read_rows(FifoStat, names, [tuple(sent if n == "current_state" else 1 for n in names)])
+    assert row.current_state is read
 
 
 @pytest.mark.parametrize("name", ENUMS)
