@@ -17,7 +17,9 @@ def test_the_examples_run(dsn: str, capsys: pytest.CaptureFixture[str]) -> None:
     *before, last = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
     for example in before:
         exec(example, names)  # noqa: S102
-    assert "Pass the entity whose jobs must stay in order" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "Pass the entity whose jobs must stay in order" in said
+    assert "1 cancelled" in said
 
     with Client(dsn) as client:
         seen = work_until_only_failed_are_left(client, names["work"])
