@@ -70,7 +70,7 @@ tags are a set. run_at or delay: not before; in a FIFO queue such a job holds up
 max_attempts, retry_delay, retry_backoff, backoff_schedule: instead of the queue''s; a schedule of n waits
 means n retries.
 keys_if_undelivered: list of key paths under which the payload is stored when the job fails for good.
-dedup_id: your own id for the job; when the queue knows it already, on_duplicate error raises PB006 and skip
-returns the earlier id.
+dedup_id: your own id for the job. When the queue knows it already, or its policy allows no further job of the
+key, on_duplicate error raises PB006 and skip returns the earlier job''s id.
 Raises PB001, PB005 (key required), PB006, PB010 (too many lanes), PB011 (payload above 16 MB), 22004 or
 22023.';

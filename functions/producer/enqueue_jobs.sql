@@ -46,7 +46,7 @@ $$;
 comment on function pgbaton.enqueue_jobs(text, jsonb) is
 'Adds many jobs, each with options of its own: an array of objects with the keys of enqueue_job. Returns one
 row for each in input
-order: enqueued, or duplicate with the earlier job''s id (on_duplicate error raises PB006 instead). Jobs of
-one key keep the order of the array.
-All or nothing. Durations are interval text, instants ISO 8601 (UTC when they name no zone).
+order: enqueued; duplicate, with the earlier job''s id (on_duplicate error raises PB006 instead); or rejected,
+without an id, where the policy of the queue allows no further job of the key. Jobs of one key keep the order
+of the array. All or nothing for everything else. Durations are interval text, instants ISO 8601 (UTC when they name no zone).
 Raises what enqueue_job raises.';

@@ -58,8 +58,10 @@ comment on function pgbaton.create_queue(
     interval, integer, text
 ) is
 'Makes a queue; does nothing when it exists with the same settings.
-policy: standard or fifo. on_exhausted (fifo): block, a failed job holds its key, or continue, the next one
-runs.
+policy: what jobs of one singleton_key (none is a key like any) mean to each other: nothing (standard), at
+most one waits to run (short), one runs (singleton), one in each state (stately), one at all (exclusive), or
+they run one at a time in enqueue order (fifo).
+on_exhausted (fifo): block, a failed job holds its key, or continue, the next one runs.
 max_attempts: null is unlimited. Wait before a retry: backoff_schedule[n] after the n-th attempt (the last
 entry repeats), else
 exponential from retry_delay with full jitter up to retry_delay_max when retry_backoff, else retry_delay.

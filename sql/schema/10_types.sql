@@ -3,7 +3,9 @@ create type pgbaton.queue_policy as enum (
 );
 comment on type pgbaton.queue_policy is
 'How a queue treats jobs that share a singleton_key.
-standard: the key has no meaning; fifo: jobs of a key run one at a time in enqueue order.';
+standard: the key has no meaning; short: at most one of a key waits to run; singleton: at most one runs;
+stately: at most one in each state; exclusive: at most one at all; fifo: they run one at a time in enqueue
+order.';
 
 create type pgbaton.on_exhausted as enum ('block', 'continue');
 comment on type pgbaton.on_exhausted is
@@ -95,7 +97,7 @@ create type pgbaton.enqueue_outcome as (
     outcome text
 );
 comment on type pgbaton.enqueue_outcome is
-'What enqueue_jobs did with its ordinal-th job: enqueued, or duplicate (job_id is the earlier job).';
+'What enqueue_jobs did with its ordinal-th job: enqueued, duplicate (job_id is the earlier job) or rejected (by the policy of the queue; job_id is null).';
 
 create type pgbaton.queue_info as (
     queue text,
