@@ -12,13 +12,17 @@ begin
     from unnest(spans) as s
     where s.state in ('active', 'cancelling');
     perform pgbaton._finish(
-        array(select s::pgbaton.span from unnest(spans) as s where s.state in ('waiting', 'pending') and s.attempt = 0),
+        array(
+            select s::pgbaton.span from unnest(spans) as s
+            where s.state in ('waiting', 'pending') and s.claimed_at is null
+        ),
         'unscheduled'
     );
     perform pgbaton._finish(
         array(
             select s::pgbaton.span from unnest(spans) as s
-            where s.state in ('retry', 'unknown_retry') or (s.state in ('waiting', 'pending') and s.attempt > 0)
+            where s.state in ('retry', 'unknown_retry')
+                or (s.state in ('waiting', 'pending') and s.claimed_at is not null)
         ),
         'stopped'
     );

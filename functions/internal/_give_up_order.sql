@@ -33,7 +33,7 @@ begin
     set held_key = null, key_position = null,
         state = case
             when s.state <> 'waiting' then s.state
-            when s.attempt = 0 then 'pending'
+            when s.claimed_at is null then 'pending'
             else 'retry'
         end,
         ready = s.state in ('waiting', 'pending', 'retry', 'unknown_retry') and coalesce(s.run_at <= v_now, true),

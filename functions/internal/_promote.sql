@@ -38,7 +38,7 @@ begin
     ), promoted as (
         update pgbaton.span as s
         -- Not pending when it has run: a failed job that was retried after its key had gone on without it.
-        set state = case when s.attempt = 0 then 'pending'::pgbaton.job_state else 'retry' end,
+        set state = case when s.claimed_at is null then 'pending'::pgbaton.job_state else 'retry' end,
             ready = (s.run_at is null or s.run_at <= v_now) and not (v_has_paused and exists (
                 select from pgbaton.paused_key as k
                 where k.queue_id = s.queue_id and k.singleton_key = s.singleton_key

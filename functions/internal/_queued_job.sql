@@ -20,7 +20,7 @@ begin
         when 'stately' then (
             select s.lo from pgbaton.span as s
             where s.queue_id = queue.id and s.singleton_key = v_key
-                and s.policy = 'stately' and s.state in ('pending', 'waiting') and s.attempt = 0
+                and s.policy = 'stately' and s.state in ('pending', 'waiting') and s.claimed_at is null
         )
         when 'exclusive' then (
             select s.lo from pgbaton.span as s

@@ -17,7 +17,7 @@ begin
         array[v_span],
         case
             when v_span.state = 'failed' then 'failed'::pgbaton.job_state
-            when v_span.state in ('waiting', 'pending') and v_span.attempt = 0 then 'unscheduled'
+            when v_span.state in ('waiting', 'pending') and v_span.claimed_at is null then 'unscheduled'
             else 'stopped'
         end,
         'deleted'

@@ -38,7 +38,11 @@ begin
         );
         v_span.position := nextval('pgbaton.position_seq');
     else
-        v_span.state := 'waiting';  -- at its old place, which is the next
+        -- In a FIFO queue at its old place, which is the next; elsewhere at the end of the line, as any retry.
+        v_span.state := 'waiting';
+        if v_span.policy is not null then
+            v_span.key_position := nextval('pgbaton.position_seq');
+        end if;
     end if;
     insert into pgbaton.span values (v_span.*);
     if v_span.ready and exists (select from pgbaton.sleeper) then
@@ -49,6 +53,7 @@ end;
 $$;
 comment on function pgbaton.retry_job(text, bigint, integer) is
 'Runs a failed job again: same id, same place in its key, extra_attempts more attempts. Its key stays blocked
-until it has ended; a key that went on without it runs it next. Waits for open producers of such a key.
+until it has ended; a key that went on without it runs it next (of the policies singleton and stately: at the end of its
+line). Waits for open producers of such a key.
 Raises PB001, PB002 (no such job in the queue), PB003 (not failed), PB006 (the policy leaves no place for it)
 or 22023.';

@@ -73,12 +73,16 @@ where
 
 create function tap.changed_ids()
 returns bigint[]
-language sql volatile
+language plpgsql volatile
 as $$
-    select coalesce(array_agg(coalesce(n.id, b.id) order by coalesce(n.id, b.id)), '{}')
-    from tap.job_now as n
-    full join tap.job_before as b on n.id = b.id
-    where (n.place, n.position, n.facts) is distinct from (b.place, b.position, b.facts)
+begin
+    return (
+        select coalesce(array_agg(coalesce(n.id, b.id) order by coalesce(n.id, b.id)), '{}')
+        from tap.job_now as n
+        full join tap.job_before as b on n.id = b.id
+        where (n.place, n.position, n.facts) is distinct from (b.place, b.position, b.facts)
+    );
+end;
 $$;
 
 create function tap.sorted(ids bigint[])
@@ -108,12 +112,14 @@ begin
 end;
 $$;
 
--- All that a refused call must leave alone, as one value.
+-- All that a refused call must leave alone, as one value. In PL/pgSQL: an SQL function keeps its plan, which may name a
+-- partition that was dropped meanwhile.
 create function tap.world()
 returns jsonb
-language sql volatile
+language plpgsql volatile
 as $$
-    select jsonb_build_object(
+begin
+    return jsonb_build_object(
         'jobs', (select count(*) from pgbaton.job),
         'states', (select md5(string_agg(n::text, ' ' order by n.id, n.place)) from tap.job_now as n),
         'spans', (select count(*) from pgbaton.span),
@@ -124,9 +130,15 @@ as $$
         'workers', (select md5(string_agg(w::text, ' ' order by w.worker_id)) from pgbaton.worker as w),
         'releases', (select count(*) from pgbaton.baton_release),
         'rewinds', (select count(*) from pgbaton.rewind),
+        'paused_keys', (select md5(string_agg(p::text, ' ' order by p.queue_id, p.singleton_key)) from pgbaton.paused_key as p),
+        'grants', (select md5(string_agg(g::text, ' ' order by g.queue_id, g.role_name, g.action)) from pgbaton.queue_grant as g),
+        'subscriptions', (select md5(string_agg(b::text, ' ' order by b.queue_id, b.topic_pattern)) from pgbaton.subscription as b),
+        'schedules', (select md5(string_agg(c::text, ' ' order by c.name)) from pgbaton.schedule as c),
+        'sleepers', (select md5(string_agg(a::text, ' ' order by a.worker_id)) from pgbaton.sleeper as a),
         'errors', (select count(*) from pgbaton.job_error),
         'audit', (select count(*) from pgbaton.audit)
-    )
+    );
+end;
 $$;
 
 -- The call fails with this SQLSTATE and a hint, and leaves everything as it was.
@@ -210,16 +222,13 @@ begin
 end;
 $$;
 
--- Asks for the cancellation of a job, which it carves out of its span, as long as no public call does so.
+-- Asks for the cancellation of a job.
 create function tap.cancel(job_id bigint)
 returns void
 language plpgsql volatile
 as $$
-declare
-    v_span pgbaton.span := (pgbaton._carve(array[job_id], '{active}'))[1];
 begin
-    v_span.state := 'cancelling';
-    insert into pgbaton.span select v_span.*;
+    perform pgbaton.cancel_jobs(job_ids => array[job_id]);
 end;
 $$;
 

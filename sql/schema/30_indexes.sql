@@ -5,14 +5,14 @@ create index span_ready_idx on pgbaton.span (lane_id, position) where ready;
 create unique index span_held_key_idx on pgbaton.span (queue_id, held_key)
 where held_key is not null;
 
--- The backstops of the other policies. What is queued never ran: a job that did is in retry,
--- also while it waits in line.
+-- The backstops of the other policies. What is queued was never claimed: a job that was is in retry,
+-- also while it waits in line. One that was given back without an attempt is neither.
 create unique index span_short_idx on pgbaton.span (queue_id, singleton_key)
 where policy = 'short' and state = 'pending';
 create unique index span_singleton_idx on pgbaton.span (queue_id, singleton_key)
 where policy = 'singleton' and state in ('active', 'cancelling');
 create unique index span_stately_queued_idx on pgbaton.span (queue_id, singleton_key)
-where policy = 'stately' and state in ('pending', 'waiting') and attempt = 0;
+where policy = 'stately' and state in ('pending', 'waiting') and claimed_at is null;
 create unique index span_stately_retry_idx on pgbaton.span (queue_id, singleton_key)
 where policy = 'stately' and state in ('retry', 'unknown_retry', 'waiting') and attempt > 0;
 create unique index span_stately_active_idx on pgbaton.span (queue_id, singleton_key)
