@@ -12,7 +12,8 @@ begin
         j.id, q.name, l.job_type, l.tags, l.priority, j.singleton_key, coalesce(h.attempt, s.attempt),
         coalesce((j.options).max_attempts, q.max_attempts) + coalesce(h.extra_attempts, s.extra_attempts),
         j.payload, j.created_at, coalesce(h.run_at, s.run_at), coalesce(h.claimed_at, s.claimed_at), s.lease_until,
-        s.lease_token, coalesce(h.state, s.state), r.result, r.last_error, r.progress, r.current_stage, r.events_count,
+        s.lease_token, coalesce(h.state, s.state), r.result, r.last_error,
+        case when h.state = 'completed' then 100 else r.progress end, r.current_stage, r.events_count,
         coalesce(r.retry_count, 0), r.last_retry_at, coalesce(h.worker_id, s.worker_id),
         coalesce(h.started_at, s.started_at), h.finished_at, s.held_key is not null,
         (

@@ -12,5 +12,5 @@ end;
 $$;
 comment on function pgbaton.get_job(bigint) is
 'All that is known of a job, live or ended: what was enqueued, its state, its last claim, result, last error,
-progress.
+progress (100 once it has completed).
 Raises PB002 (no such job), PB009 or 22004.';
