@@ -10,7 +10,9 @@ begin
     -- thousands of queues fits in the lock table.
     perform pg_advisory_xact_lock_shared(pgbaton._lock_class() + 1, hashtext(queue) & 255);
     v_queue := pgbaton._require_queue(queue);
-    perform pgbaton._require_action(v_queue, action);
+    if exists (select from pgbaton.queue_grant) then
+        perform pgbaton._require_action(v_queue, action);
+    end if;
     return v_queue;
 end;
 $$;

@@ -29,15 +29,20 @@ declare
     v_run_at constant timestamptz := case
         when num_nonnulls(run_at, delay) > 0 then pgbaton._check_run_at(run_at, delay)
     end;
-    v_options constant pgbaton.job_options := pgbaton._job_options(
-        max_attempts, retry_delay, retry_backoff, backoff_schedule, keys_if_undelivered
-    );
+    v_options constant pgbaton.job_options := case
+        when num_nonnulls(max_attempts, retry_delay, retry_backoff, backoff_schedule, keys_if_undelivered) > 0
+            then pgbaton._job_options(max_attempts, retry_delay, retry_backoff, backoff_schedule, keys_if_undelivered)
+    end;
     v_job_id constant bigint := nextval('pgbaton.job_id_seq');
     v_earlier_id bigint;
 begin
     perform pgbaton._check_payload(payload);
-    perform pgbaton._check_key(v_queue, singleton_key);
-    perform pgbaton._check_dedup_id(dedup_id, on_duplicate);
+    if singleton_key is not null or v_queue.policy = 'fifo' then
+        perform pgbaton._check_key(v_queue, singleton_key);
+    end if;
+    if dedup_id is not null or on_duplicate is distinct from 'error' then
+        perform pgbaton._check_dedup_id(dedup_id, on_duplicate);
+    end if;
     if dedup_id is not null then
         v_earlier_id := pgbaton._register_dedup_id(v_queue, dedup_id, v_job_id, on_duplicate);
         if v_earlier_id <> v_job_id then
