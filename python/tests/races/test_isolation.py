@@ -168,7 +168,6 @@ def test_two_claims_and_completions_side_by_side(
     sound()
 
 
-@pytest.mark.xfail(strict=True, reason="only a claim in READ COMMITTED passes released batons on")
 def test_keys_run_where_every_transaction_is_repeatable_read(
     db: Session, open_session: Open, sound: Sound
 ) -> None:
