@@ -48,7 +48,7 @@ test-sql: $(VENV)/.dev build ## run the pgTAP files on every PostgreSQL found he
 	$(PY) pgtap/run.py
 
 test-python: $(VENV)/.dev ## run pytest without the Spark tests
-	$(PY) -m pytest -m "not spark" --junitxml=build/junit-python.xml
+	$(PY) -m pytest -m "not spark" --ignore=python/tests/spark --junitxml=build/junit-python.xml
 
 test-spark: $(VENV)/.dev $(VENV)/.demo ## run the Spark tests
 	$(PY) -m pytest -m spark --junitxml=build/junit-spark.xml

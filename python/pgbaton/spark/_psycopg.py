@@ -33,10 +33,16 @@ def _insert_partition(target: Target, columns: list[str], rows: Iterator[Row]) -
         with target.connect() as connection:
             while chunk := list(islice(rows, STATEMENT_ROWS)):
                 connection.execute(statement, [list(values) for values in zip(*chunk, strict=True)])
+    except psycopg.DataError as error:
+        # A NUL is refused before it is sent, so without an SQLSTATE.
+        return [_refusal(error, error.sqlstate or "22021")]
     except psycopg.Error as error:
-        message = error.diag.message_primary or str(error)
-        return [(error.sqlstate, message, error.diag.message_hint)]
+        return [_refusal(error, error.sqlstate)]
     return []
+
+
+def _refusal(error: psycopg.Error, sqlstate: str | None) -> Refusal:
+    return sqlstate, error.diag.message_primary or str(error), error.diag.message_hint
 
 
 def _insert_statement(columns: Iterable[str]) -> sql.Composed:

@@ -1,0 +1,71 @@
+"""One Spark session for all; each test has a database of its own."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import psycopg
+import pytest
+from pyspark.sql import SparkSession
+
+from pgbaton.demo._java import java_for_spark
+from pgbaton.spark import _jdbc
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.parent.name == "spark":
+            item.add_marker(pytest.mark.spark)
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["SPARK_LOCAL_HOSTNAME"] = "localhost"
+    with java_for_spark():
+        session = (
+            SparkSession.builder.master("local[2]")
+            .config("spark.log.level", "OFF")
+            .config("spark.sql.session.timeZone", "America/New_York")
+            .config("spark.sql.shuffle.partitions", "2")
+            .config("spark.ui.enabled", "false")
+            .config("spark.ui.showConsoleProgress", "false")
+            .getOrCreate()
+        )
+        yield session
+        session.stop()
+
+
+@pytest.fixture(params=["jdbc", "psycopg"])
+def method(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Each test that asks for it runs with the driver's jar and as if there were none."""
+    if request.param == "psycopg":
+        monkeypatch.setattr(_jdbc, "load_driver", lambda session: "no jar")
+    return request.param
+
+
+@pytest.fixture
+def queues(conn: psycopg.Connection[Any]) -> None:
+    """A FIFO queue `orders` and a standard queue `mail`."""
+    conn.execute("select pgbaton.create_fifo_queue('orders'), pgbaton.create_queue('mail')")
+
+
+@pytest.fixture
+def drain(conn: psycopg.Connection[Any], queues: None) -> Callable[[str], list[tuple[Any, ...]]]:
+    """Works a queue off and returns (key, payload, priority) in the order of the claims."""
+
+    def work(queue: str) -> list[tuple[Any, ...]]:
+        seen = []
+        while jobs := conn.execute(
+            "select singleton_key, payload, priority, lease_token"
+            " from pgbaton.claim_job_batch('w', array[%s], batch_size => 500)",
+            [queue],
+        ).fetchall():
+            seen += [job[:3] for job in jobs]
+            conn.execute("select pgbaton.complete_claim(%s)", [jobs[0][3]])
+        return seen
+
+    return work

@@ -1,0 +1,287 @@
+"""A DataFrame becomes jobs: complete, in order per key, or refused in one sentence."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg.conninfo import make_conninfo
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import IntegerType, StringType, StructField, StructType
+
+from pgbaton.errors import IncompatibleServer, KeyRequired, UnknownQueue
+from pgbaton.spark import _jdbc, enqueue
+from pgbaton.spark._rows import inbox_rows, stripe
+
+Conn = psycopg.Connection[Any]
+Drain = Callable[[str], list[tuple[Any, ...]]]
+
+
+@pytest.fixture(scope="module")
+def steps(spark: SparkSession) -> DataFrame:
+    """3,000 rows: 40 keys, whose steps are shuffled over all partitions."""
+    rows = spark.range(0, 3000, 1, 5)
+    return rows.selectExpr(
+        "concat('k', id * 7919 % 40) as k", "cast(id * 7919 % 3000 as int) as step"
+    )
+
+
+def jobs_in(conn: Conn) -> int:
+    return conn.execute("select count(*) from pgbaton.job").fetchone()[0]
+
+
+def steps_by_key(worked: list[tuple[Any, ...]]) -> dict[str, list[int]]:
+    found = defaultdict(list)
+    for key, payload, _ in worked:
+        found[key].append(payload["step"])
+    return dict(found)
+
+
+# Order ------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("partitions", [1, 7])
+def test_jobs_of_a_key_keep_the_order_of_order_by(
+    steps: DataFrame, dsn: str, drain: Drain, method: str, partitions: int
+) -> None:
+    done = enqueue(steps, dsn, "orders", key="k", order_by="step", partitions=partitions)
+    assert (done.jobs, done.method) == (3000, method)
+    assert 1 <= done.partitions <= partitions
+    expected = defaultdict(list)
+    for row in steps.orderBy("step").collect():
+        expected[row["k"]].append(row["step"])
+    assert steps_by_key(drain("orders")) == expected
+
+
+def test_several_columns_order_and_may_go_down(
+    spark: SparkSession, dsn: str, drain: Drain, method: str
+) -> None:
+    df = spark.createDataFrame(
+        [("a", n // 3, n % 3, n) for n in range(9)], "k string, x int, y int, step int"
+    )
+    enqueue(df, dsn, "orders", key="k", order_by=[F.desc("x"), "y"], payload=["step"])
+    assert steps_by_key(drain("orders")) == {"a": [6, 7, 8, 3, 4, 5, 0, 1, 2]}
+
+
+def test_without_order_by_and_among_equals_the_rows_keep_their_order(
+    spark: SparkSession, dsn: str, drain: Drain, method: str
+) -> None:
+    df = spark.range(0, 1000, 1, 5).selectExpr("'a' as k", "cast(id as int) as step", "1 as same")
+    enqueue(df, dsn, "orders", key="k", partitions=3)
+    enqueue(
+        df.selectExpr("k", "step + 1000 as step", "same"), dsn, "orders", key="k", order_by="same"
+    )
+    assert steps_by_key(drain("orders")) == {"a": list(range(2000))}
+
+
+def test_partitions_share_no_stripe_and_rows_come_stripe_by_stripe(steps: DataFrame) -> None:
+    rows = inbox_rows(steps, "orders", "k", "step", None, None, 4)
+    seen = (
+        rows.select(stripe(F.col("singleton_key")).alias("s"))
+        .rdd.mapPartitions(lambda part: [[row["s"] for row in part]])
+        .collect()
+    )
+    assert len(seen) == 4
+    assert all(part == sorted(part) for part in seen)
+    assert sum(len(set(part)) for part in seen) == len(set().union(*seen)) > 20
+
+
+def test_the_stripe_is_the_one_of_the_database(spark: SparkSession, conn: Conn) -> None:
+    keys = ["a", "Zürich", "日本", "", " x ", "x" * 1000]
+    df = spark.createDataFrame([(key,) for key in keys], "k string")
+    ours = [row[0] for row in df.select(stripe(F.col("k"))).collect()]
+    theirs = conn.execute(
+        "select array_agg(pgbaton._stripe(0, k) order by n)"
+        " from unnest(%s::text[]) with ordinality as u (k, n)",
+        [keys],
+    ).fetchone()[0]
+    assert ours == theirs
+
+
+# Payload ----------------------------------------------------------------------------------------
+def test_payload_is_all_columns_a_list_of_them_or_one(
+    spark: SparkSession, dsn: str, drain: Drain, method: str
+) -> None:
+    df = spark.createDataFrame(
+        [(1, "é\"'\\", None, '{"own": [1, 2]}')], "n int, `a text` string, nothing string, j string"
+    )
+    whole = {"n": 1, "a text": "é\"'\\", "nothing": None, "j": '{"own": [1, 2]}'}
+    for payload, expected in (
+        (None, whole),
+        (["n", "nothing"], {"n": 1, "nothing": None}),
+        ("j", {"own": [1, 2]}),
+        (F.struct("n", F.create_map(F.lit("x"), "n").alias("m")), {"n": 1, "m": {"x": 1}}),
+        (F.array("n", "n"), [1, 1]),
+    ):
+        enqueue(df, dsn, "mail", payload=payload)
+        assert [job[1] for job in drain("mail")] == [expected]
+
+
+def test_instants_are_iso_utc_and_what_json_lacks_is_text(
+    spark: SparkSession, dsn: str, drain: Drain, method: str
+) -> None:
+    df = spark.sql(
+        "select timestamp'2020-07-01 12:00:00.123456Z' as t,"
+        " timestamp_ntz'2020-07-01 12:00:00' as local, date'2020-07-01' as d,"
+        " double('NaN') as nan, cast(1.10 as decimal(9,2)) as money, 9007199254740993L as big,"
+        " binary('ab') as bytes, named_struct('t', timestamp'2020-01-01 00:00:00Z') as s"
+    )
+    enqueue(df, dsn, "mail")
+    [(_, payload, _)] = drain("mail")
+    assert payload == {
+        "t": "2020-07-01T12:00:00.123456Z",
+        "local": "2020-07-01T12:00:00.000000",
+        "d": "2020-07-01",
+        "nan": "NaN",
+        "money": 1.1,
+        "big": 9007199254740993,
+        "bytes": "YWI=",
+        "s": {"t": "2020-01-01T00:00:00.000000Z"},
+    }
+
+
+def test_priority_is_one_for_all_or_a_column(
+    spark: SparkSession, dsn: str, drain: Drain, method: str
+) -> None:
+    df = spark.createDataFrame([(30,), (150,)], "p long")
+    enqueue(df, dsn, "mail")
+    enqueue(df, dsn, "mail", priority=120)
+    enqueue(df, dsn, "mail", priority="p")
+    assert [job[2] for job in drain("mail")] == [150, 120, 120, 100, 100, 30]
+
+
+def test_a_key_may_be_any_value_and_null_where_no_order_is_needed(
+    spark: SparkSession, dsn: str, drain: Drain, method: str
+) -> None:
+    df = spark.createDataFrame([(7,), (None,)], "k int")
+    enqueue(df, dsn, "mail", key="k")
+    assert {job[0] for job in drain("mail")} == {"7", None}
+
+
+# Nothing to do, and errors ----------------------------------------------------------------------
+def test_an_empty_dataframe_is_no_jobs(
+    steps: DataFrame, dsn: str, queues: None, method: str
+) -> None:
+    done = enqueue(steps.where("step < 0"), dsn, "orders", key="k")
+    assert (done.jobs, done.partitions) == (0, 0)
+
+
+def test_what_is_wrong_with_a_call_is_said_before_anything_is_written(
+    steps: DataFrame, dsn: str, conn: Conn, queues: None, method: str
+) -> None:
+    for message, arguments in (
+        ('has no column "aircraft", but k, step', {"key": "aircraft"}),
+        ('has no column "x", but k, step', {"key": F.upper(F.col("x"))}),
+        ('has no column "x"', {"key": "k", "order_by": ["step", "x"]}),
+        ('has no column "x"', {"payload": ["step", "x"]}),
+        ('has no column "x"', {"payload": "x"}),
+        ('has no column "x"', {"priority": "x"}),
+        ("order_by needs a key", {"order_by": "step"}),
+        ("partitions is 0", {"key": "k", "partitions": 0}),
+        ("column of int", {"payload": "step"}),
+        ("3000 of 3000 rows have a null payload", {"payload": F.lit(None).cast("string")}),
+    ):
+        with pytest.raises(ValueError, match=message):
+            enqueue(steps, dsn, "mail", **arguments)
+    with pytest.raises(UnknownQueue, match='queue "nope" does not exist'):
+        enqueue(steps, dsn, "nope")
+    with pytest.raises(KeyRequired, match="pass key"):
+        enqueue(steps, dsn, "orders")
+    assert jobs_in(conn) == 0
+
+
+@pytest.mark.parametrize("key", [None, ""])
+def test_a_fifo_row_without_key_refuses_them_all(
+    steps: DataFrame, dsn: str, conn: Conn, queues: None, method: str, key: str | None
+) -> None:
+    some = F.when(F.col("step") % 100 == 0, F.lit(key)).otherwise(F.col("k"))
+    with pytest.raises(KeyRequired, match="30 of 3000 rows have no key"):
+        enqueue(steps.withColumn("k", some), dsn, "orders", key="k")
+    assert jobs_in(conn) == 0
+
+
+def test_what_the_database_refuses_is_its_own_error_without_the_row(
+    steps: DataFrame, dsn: str, conn: Conn, queues: None, method: str
+) -> None:
+    for payload, kind in (
+        ('"secret', psycopg.errors.InvalidTextRepresentation),
+        ('"secret\\u0000"', psycopg.errors.UntranslatableCharacter),
+        ('"secret\0"', psycopg.DataError),
+    ):
+        with pytest.raises(kind) as refusal:
+            enqueue(steps, dsn, "mail", payload=F.lit(payload))
+        assert "secret" not in str(refusal.value)
+        assert "\tat " not in str(refusal.value)
+        assert refusal.value.__cause__ is None
+    assert jobs_in(conn) == 0
+
+
+def test_a_database_without_pgbaton_is_said_so(steps: DataFrame, empty_dsn: str) -> None:
+    with pytest.raises(IncompatibleServer, match="not installed"):
+        enqueue(steps, empty_dsn, "mail")
+
+
+def test_two_columns_of_one_name_need_a_choice(spark: SparkSession, dsn: str, queues: None) -> None:
+    schema = StructType([StructField("a", IntegerType()), StructField("a", StringType())])
+    with pytest.raises(ValueError, match="same name"):
+        enqueue(spark.createDataFrame([(1, "x")], schema), dsn, "mail")
+
+
+# The way in -------------------------------------------------------------------------------------
+def test_overwrite_is_refused_and_loses_nothing(
+    steps: DataFrame, dsn: str, conn: Conn, queues: None
+) -> None:
+    assert _jdbc.load_driver(steps.sparkSession) is None
+    assert enqueue(steps, dsn, "mail").jobs == 3000
+    target = _jdbc.Target.resolve(dsn)
+    rows = inbox_rows(steps, "mail", None, None, None, None, 2)
+    for truncate in ("false", "true"):
+        writer = _jdbc._configured(rows.write.format("jdbc"), target).option("truncate", truncate)
+        with pytest.raises(Exception, match="is not a table"):
+            writer.option("dbtable", "pgbaton.enqueue_inbox").mode("overwrite").save()
+    assert jobs_in(conn) == 3000
+    assert enqueue(steps, dsn, "mail").jobs == 3000
+    assert jobs_in(conn) == 6000
+
+
+def test_a_producer_needs_no_other_role(
+    steps: DataFrame, dsn: str, conn: Conn, drain: Drain, method: str
+) -> None:
+    role = f"tap_{conn.info.dbname}"
+    conn.execute(f"create role {role} login password 'p' in role pgbaton_producer")
+    try:
+        theirs = make_conninfo(dsn, user=role, password="p")  # noqa: S106
+        assert enqueue(steps, theirs, "orders", key="k").jobs == 3000
+    finally:
+        conn.execute(f"drop role {role}")
+    assert len(drain("orders")) == 3000
+
+
+def test_without_a_jar_one_line_says_so(
+    steps: DataFrame,
+    dsn: str,
+    queues: None,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(_jdbc, "load_driver", lambda session: "no driver here")
+    assert enqueue(steps.limit(10), dsn, "mail").method == "psycopg"
+    assert capfd.readouterr().err == "pgbaton: enqueuing through psycopg: no driver here\n"
+
+
+def test_a_unix_socket_is_used_by_psycopg(
+    steps: DataFrame, conn: Conn, dsn: str, queues: None, capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder = conn.execute("show unix_socket_directories").fetchone()[0]
+    done = enqueue(steps.limit(10), make_conninfo(dsn, host=folder), "mail")
+    assert (done.jobs, done.method) == (10, "psycopg")
+    assert "JDBC cannot use a unix socket" in capfd.readouterr().err
+    assert jobs_in(conn) == 10
+
+
+def test_a_jar_that_is_named_and_not_there_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGBATON_JDBC_JAR", "/nowhere/postgresql.jar")
+    with pytest.raises(ValueError, match=r"/nowhere/postgresql\.jar: no such file"):
+        _jdbc.find_jar()
