@@ -22,7 +22,11 @@ begin
             end if;
             v_schedule.next_run_at := pgbaton._cron_next(
                 v_schedule.cron, v_schedule.time_zone,
-                case v_schedule.missed_runs when 'coalesce' then at else v_schedule.next_run_at end
+                case v_schedule.missed_runs
+                    when 'coalesce' then at
+                    when 'skip' then greatest(v_schedule.next_run_at, at - interval '1 minute')
+                    else v_schedule.next_run_at
+                end
             );
         end loop;
         for v_run in 1 .. v_runs loop

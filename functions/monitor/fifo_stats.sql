@@ -20,6 +20,8 @@ begin
         select s.queue_id, s.singleton_key, count(*) as depth
         from pgbaton.span as s
         where s.singleton_key is not null and (v_queue_ids is null or s.queue_id = any (v_queue_ids))
+            -- A dead letter of a key that went on is not in its line.
+            and not (s.state = 'failed' and s.held_key is null)
         group by s.queue_id, s.singleton_key
     ) as c
     inner join pgbaton.queue as q on q.id = c.queue_id and q.policy = 'fifo'
@@ -30,6 +32,6 @@ begin
 end;
 $$;
 comment on function pgbaton.fifo_stats(text) is
-'One row for each key of the FIFO queues (or of the named one): how many jobs it has, which one holds it, how
+'One row for each key of the FIFO queues (or of the named one): how many jobs stand in its line, which one holds it, how
 often that was retried, and
 for how long it has held up the others (null: it does not). Raises PB001.';

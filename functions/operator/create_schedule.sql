@@ -55,7 +55,13 @@ begin
     set queue_id = excluded.queue_id, cron = excluded.cron, time_zone = excluded.time_zone,
         payload = excluded.payload, priority = excluded.priority, singleton_key = excluded.singleton_key,
         job_type = excluded.job_type, tags = excluded.tags, missed_runs = excluded.missed_runs,
-        next_run_at = excluded.next_run_at, last_error = null;
+        -- What is due stays due when the times are the same: a deployment makes its schedules again.
+        next_run_at = case
+            when s.cron = excluded.cron and s.time_zone = excluded.time_zone then s.next_run_at
+            else excluded.next_run_at
+        end,
+        last_error = null
+    returning s.next_run_at into v_next_run_at;
     perform pgbaton._audit('create_schedule', queue, null, null, create_schedule.name);
     return v_next_run_at;
 end;
@@ -65,7 +71,7 @@ comment on function pgbaton.create_schedule(
 ) is
 'Enqueues a job at the times of a cron expression (minute hour day month weekday) in a time zone, and returns
 the first one; replaces a schedule
-of that name. run_maintenance does the work. missed_runs: what becomes of times that passed without it:
+of that name, which stays paused if it is and keeps what is due if its times stay. run_maintenance does the work. missed_runs: what becomes of times that passed without it:
 coalesce (one job), skip (none) or
 all (one each). priority, singleton_key, job_type, tags as in enqueue_job. When the clocks change: a fixed
 time that is left

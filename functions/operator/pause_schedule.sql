@@ -7,10 +7,13 @@ declare
     v_next_run_at timestamptz;
 begin
     perform pgbaton._require_all_queues('operate');
-    -- What it missed while it was paused is not made up for.
+    -- What it missed while it was paused is not made up for; what is due of one that was not is.
     update pgbaton.schedule as s
     set is_paused = coalesce(paused, true),
-        next_run_at = pgbaton._cron_next(s.cron, s.time_zone, pgbaton._now())
+        next_run_at = case
+            when s.is_paused then pgbaton._cron_next(s.cron, s.time_zone, pgbaton._now())
+            else s.next_run_at
+        end
     where s.name = pause_schedule.name
     returning s.next_run_at into v_next_run_at;
     if not found then
@@ -19,7 +22,9 @@ begin
             message = format('schedule "%s" does not exist', name),
             hint = 'pgbaton.list_schedules() shows those there are.';
     end if;
-    perform pgbaton._audit('pause_schedule', null, null, null, name);
+    perform pgbaton._audit(
+        'pause_schedule', null, null, null, name || case when paused is false then ' goes on' else '' end
+    );
     return case when paused is false then v_next_run_at end;
 end;
 $$;
