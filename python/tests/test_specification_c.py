@@ -132,6 +132,16 @@ def test_a_key_and_a_queue_that_are_resumed_notify(
     assert heard(sleepers) == {"any": 1, "a": 0, "a and b": 0, "z": 1}
 
 
+def test_a_queue_that_gives_up_its_order_notifies(
+    conn: Connection, sleepers: dict[str, Sleeper]
+) -> None:
+    conn.execute("select pgbaton.enqueue_job('keys', singleton_key => 'k', tags => '{a}')")
+    conn.execute("select pgbaton.enqueue_job('keys', singleton_key => 'k', tags => '{z}')")
+    heard(sleepers)
+    conn.execute("select pgbaton.set_fifo_mode('keys', false, force => true)")
+    assert heard(sleepers)["z"] == 1
+
+
 def test_a_worker_does_not_go_to_sleep_over_jobs_that_are_pending(
     conn: Connection, sleepers: dict[str, Sleeper]
 ) -> None:
