@@ -2,26 +2,15 @@ create or replace function pgbaton._drop_day(day date, at timestamptz)
 returns boolean
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
+set datestyle = 'ISO'
 as $$
 declare
     v_suffix constant text := to_char(day, 'YYYYMMDD');
-    v_kept bigint[];
+    v_kept bigint[] := pgbaton._kept_of_day(day, at);
     v_table text;
+    v_id text;
 begin
-    -- What is live or ended lately; more than a few keep the whole day.
-    v_kept := array(
-        select g.id
-        from (
-            select s.lo, s.hi from pgbaton.span as s where s.day = _drop_day.day
-            union all
-            select h.lo, h.hi
-            from pgbaton.job_history as h
-            inner join pgbaton.queue as q on q.id = h.queue_id
-            where h.day = _drop_day.day and h.finished_at > pgbaton._after(at, -q.retention)
-        ) as k
-        cross join lateral generate_series(k.lo, k.hi) as g (id)
-        limit 10001
-    );
+    -- More than a few keep the whole day.
     if cardinality(v_kept) > 10000 then
         return false;
     end if;
@@ -31,8 +20,24 @@ begin
         return false;
     end if;
 
+    -- Nobody writes to the day from here on, and what was committed before is seen by the second look.
+    foreach v_table in array array['job', 'job_history', 'job_report', 'job_error'] loop
+        if to_regclass(format('pgbaton.%I', v_table || '_' || v_suffix)) is not null then
+            execute format('lock table pgbaton.%I in access exclusive mode', v_table || '_' || v_suffix);
+        end if;
+    end loop;
+    v_kept := pgbaton._kept_of_day(day, at);
+    if cardinality(v_kept) > 10000 then
+        return false;
+    end if;
+
     perform pgbaton._carve_history_around(v_kept, day);
     foreach v_table in array array['job', 'job_history', 'job_report', 'job_error'] loop
+        v_id := case v_table when 'job' then 'id' when 'job_history' then 'lo' else 'job_id' end;
+        -- A day without a partition is in the default one, and is the exception.
+        execute format('delete from pgbaton.%I where day = $1 and %I <> all ($2)', v_table || '_default', v_id)
+        using day, v_kept;
+        continue when to_regclass(format('pgbaton.%I', v_table || '_' || v_suffix)) is null;
         execute format('alter table pgbaton.%I rename to %I', v_table || '_' || v_suffix, v_table || '_old');
         execute format('alter table pgbaton.%I detach partition pgbaton.%I', v_table, v_table || '_old');
         if cardinality(v_kept) > 0 then
@@ -45,8 +50,7 @@ begin
             );
             execute format(
                 'insert into pgbaton.%I select * from pgbaton.%I where %I = any ($1)',
-                v_table || '_' || v_suffix, v_table || '_old',
-                case v_table when 'job' then 'id' when 'job_history' then 'lo' else 'job_id' end
+                v_table || '_' || v_suffix, v_table || '_old', v_id
             ) using v_kept;
         end if;
         execute format('drop table pgbaton.%I', v_table || '_old');

@@ -9,13 +9,21 @@ declare
     v_count integer := 0;
 begin
     for v_day in
-        select to_date(right(c.relname, 8), 'YYYYMMDD')
-        from pg_inherits as i
-        inner join pg_class as c on c.oid = i.inhrelid
-        where i.inhparent = 'pgbaton.job'::regclass and c.relname ~ '^job_[0-9]{8}$'
-            and to_date(right(c.relname, 8), 'YYYYMMDD') < pgbaton._day(pgbaton._after(at, (
-                select -coalesce(min(q.retention), '0') from pgbaton.queue as q
-            )))
+        select d.day
+        from (
+            select to_date(substring(c.relname from '[0-9]{8}$'), 'YYYYMMDD') as day
+            from pg_inherits as i
+            inner join pg_class as c on c.oid = i.inhrelid
+            where i.inhparent in (
+                'pgbaton.job'::regclass, 'pgbaton.job_history'::regclass, 'pgbaton.job_report'::regclass,
+                'pgbaton.job_error'::regclass
+            )
+            union
+            select j.day from pgbaton.job_default as j
+        ) as d
+        where d.day < pgbaton._day(pgbaton._after(at, (
+            select -coalesce(min(q.retention), '0') from pgbaton.queue as q
+        )))
         order by 1
     loop
         if pgbaton._drop_day(v_day, at) then

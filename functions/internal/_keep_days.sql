@@ -4,6 +4,10 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 begin
+    -- An older snapshot does not see all that is to be kept.
+    if not pgbaton._is_read_committed() then
+        return 0;
+    end if;
     -- Once in ten minutes at most: it looks at whole days, and a long transaction makes each try a stall of 200 ms.
     if exists (
         select from pgbaton.watermark as w
