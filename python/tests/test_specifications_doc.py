@@ -37,14 +37,20 @@ SECTIONS = {
         Behavioral Invariants; Observable State Changes; Error Conditions; Integration Patterns;
         StreamJobs Usage; Worker Pattern; Capacity Management; Error Handling""",
     "d: FIFO Mode for Subscriptions": """
-        Executive Summary; Problem Statement; Customer Use Cases; Event Flow; Key Components;
+        Executive Summary; Problem Statement; Customer Use Cases; Current Architecture Analysis;
+        Event Flow; Key Components; Proposed Solution; 1. Database Schema Changes;
         Add FIFO field to subscription table; Add tracking for in-flight FIFO requests;
-        Update Subscription Creation/Update Endpoints; Database Operations Updates;
-        3. Event Dispatch Logic; PG Worker; Pulsar Worker; Retry Policy Considerations;
-        Validation Rules; New Metrics; Logging; Database Queries for Monitoring;
-        Implementation Plan; Impact on Non-FIFO Subscriptions; FIFO Subscription Throughput;
-        Database Load; Worker Crashes; Subscription Disable/Delete; Changing FIFO Mode;
-        Multiple Events, Same Timestamp; Future Enhancements; API Documentation Example;
+        2. API Changes; Update Subscription Creation/Update Endpoints; Database Operations Updates;
+        3. Event Dispatch Logic; 4. Worker Changes; PG Worker; Pulsar Worker;
+        5. Configuration & Validation; Retry Policy Considerations; Validation Rules;
+        6. Observability & Monitoring; New Metrics; Logging; Database Queries for Monitoring;
+        Implementation Plan; Phase 1: Database & API Foundation; Phase 2: PG Worker Implementation;
+        Phase 3: Pulsar Worker Implementation; Phase 4: Observability;
+        Phase 5: Testing & Documentation; Phase 6: Deployment & Monitoring;
+        Performance Considerations; Impact on Non-FIFO Subscriptions; FIFO Subscription Throughput;
+        Database Load; Edge Cases & Error Handling; Worker Crashes; Subscription Disable/Delete;
+        Changing FIFO Mode; Multiple Events, Same Timestamp; Future Enhancements;
+        API Documentation Example; Testing Strategy;
         Unit Tests; Integration Tests; Load Tests; Open Questions; Success Metrics; References""",
     "e: PostgreSQL Job Queue": """
         When to Use; Schema Design; Batch Claiming with SKIP LOCKED; Go Implementation;
