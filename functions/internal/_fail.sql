@@ -32,9 +32,14 @@ begin
             j.*,
             (j.span).policy is null and (j.again_at is not null or (j.queue).on_exhausted = 'block') as keeps_key,
             coalesce(
-                j.again_at <= v_now and ((j.span).policy is null or (j.span).held_key is null), false
-            ) as is_ready
+                j.again_at <= v_now and ((j.span).policy is null or (j.span).held_key is null) and not l.is_beside, false
+            ) as is_ready,
+            j.again_at is not null and l.is_beside as is_back_in_line
         from judged as j
+        -- It ran beside the holder of its key when set_fifo_mode put the queue in order.
+        cross join lateral (
+            select (j.span).policy is null and (j.span).key_position is not null and (j.span).held_key is null as is_beside
+        ) as l
     ), put_back as (
         insert into pgbaton.span (
             lo, hi, position, key_position, claimed_at, started_at, run_at, changed_at, day, queue_id, lane_id,
@@ -46,7 +51,11 @@ begin
                 else (f.span).position + f.job_id - (f.span).lo end,
             (f.span).key_position, (f.span).claimed_at, (f.span).started_at, f.again_at, v_now, (f.span).day,
             (f.span).queue_id, (f.span).lane_id,
-            case when f.again_at is null then 'failed'::pgbaton.job_state else 'retry' end,
+            case
+                when f.again_at is null then 'failed'::pgbaton.job_state
+                when f.is_back_in_line then 'waiting'
+                else 'retry'
+            end,
             (f.span).attempt, (f.span).extra_attempts,
             f.is_ready and not (v_has_paused and exists (
                 select from pgbaton.paused_key as k
@@ -55,6 +64,9 @@ begin
             (f.span).singleton_key,
             case when f.keeps_key then (f.span).held_key end, (f.span).worker_id, (f.span).policy
         from failing as f
+    ), queued as (
+        insert into pgbaton.baton_release (queue_id, singleton_key)
+        select (f.span).queue_id, (f.span).singleton_key from failing as f where f.is_back_in_line
     ), noted as (
         insert into pgbaton.job_error (job_id, failed_at, day, attempt, worker_id, message)
         select f.job_id, v_now, (f.span).day, (f.span).attempt, (f.span).worker_id, f.message from failing as f

@@ -10,19 +10,23 @@ begin
     for update;
     with ranked as (
         select
-            s.lo, nextval('pgbaton.position_seq') as ticket,
+            s.lo, s.ticket,
             row_number() over (
                 partition by s.singleton_key
-                -- Who runs holds the key; then the order of enqueue. A failed job holds it only where it blocks.
-                order by s.state not in ('active', 'cancelling'),
-                    s.state = 'failed' and queue.on_exhausted = 'continue', s.created_at, s.lo
+                -- A failed job holds its key only where it blocks.
+                order by s.state = 'failed' and queue.on_exhausted = 'continue', s.ticket
             ) as place
         from (
-            select w.lo, w.singleton_key, w.state, j.created_at
-            from pgbaton.span as w
-            inner join pgbaton.job as j on j.id = w.lo and j.day = w.day
-            where w.queue_id = queue.id and w.singleton_key is not null
-            order by j.created_at, w.lo
+            select i.*, nextval('pgbaton.position_seq') as ticket
+            from (
+                select w.lo, w.singleton_key, w.state
+                from pgbaton.span as w
+                inner join pgbaton.job as j on j.id = w.lo and j.day = w.day
+                where w.queue_id = queue.id and w.singleton_key is not null
+                -- Who runs holds the key; then the order of enqueue.
+                order by w.state not in ('active', 'cancelling'), j.created_at, w.lo
+                offset 0
+            ) as i
             offset 0
         ) as s
     )

@@ -17,6 +17,7 @@ begin
     end if;
     if job_id > 0 and exists (
         select from pgbaton.job_history as h
+        inner join pgbaton.queue as q on q.id = h.queue_id  -- not of one that was dropped
         where h.lo > _refusal.job_id - 64 and h.lo <= _refusal.job_id and h.hi >= _refusal.job_id
     ) then
         return 'invalid_state';

@@ -16,7 +16,7 @@ declare
 begin
     perform pgbaton._check_ids(v_asked);
     if cardinality(tags) > 0 then
-        v_asked := v_asked || pgbaton._live_ids_by_tags(tags);
+        v_asked := v_asked || pgbaton._granted_ids(pgbaton._live_ids_by_tags(tags), 'operate');
     end if;
     v_asked := array(select distinct a.id from unnest(v_asked) as a (id) order by a.id);
     v_mine := pgbaton._granted_ids(v_asked, 'operate');

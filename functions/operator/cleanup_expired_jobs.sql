@@ -4,6 +4,7 @@ language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
+    v_allowed constant integer[] := pgbaton._allowed_queues('operate');
     v_ids bigint[];
 begin
     if ttl is null then
@@ -18,6 +19,7 @@ begin
         from pgbaton.job_history as h
         cross join lateral generate_series(h.lo, h.hi) as g (id)
         where h.state = 'completed' and h.finished_at < pgbaton._after(pgbaton._now(), -ttl)
+            and (v_allowed is null or h.queue_id = any (v_allowed))
     );
     perform pgbaton._erase(v_ids);
     return cardinality(v_ids);

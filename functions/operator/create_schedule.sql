@@ -20,6 +20,10 @@ declare
     v_next_run_at timestamptz;
 begin
     perform pgbaton._require_action(v_queue, 'operate');
+    perform pgbaton._require_action(q, 'operate')
+    from pgbaton.schedule as s
+    inner join pgbaton.queue as q on q.id = s.queue_id
+    where s.name = create_schedule.name;
     perform pgbaton._check_schedule_name(name);
     perform pgbaton._check_payload(payload);
     perform pgbaton._check_key(v_queue, singleton_key);

@@ -12,7 +12,8 @@ declare
 begin
     if job_id is not null then
         v_spans := pgbaton._carve(
-            array[job_id], array['active', 'cancelling', 'unknown_retry']::pgbaton.job_state[]
+            pgbaton._granted_ids(array[job_id], 'work'),
+            array['active', 'cancelling', 'unknown_retry']::pgbaton.job_state[]
         );
     end if;
     if v_spans is null or cardinality(v_spans) = 0 then

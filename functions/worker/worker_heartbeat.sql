@@ -11,6 +11,9 @@ set jit = off
 as $$
 declare
     v_now constant timestamptz := pgbaton._now();
+    v_allowed constant integer[] := case
+        when exists (select from pgbaton.queue_grant) then pgbaton._allowed_queues('work')
+    end;
 begin
     perform pgbaton._check_worker_id(worker_id);
     if capacity < 0 then
@@ -30,6 +33,7 @@ begin
         cross join lateral generate_series(s.lo, s.hi) as g (id)
         where s.state in ('active', 'cancelling') and s.lease_until >= '-infinity'
             and s.state = 'cancelling' and s.worker_id = worker_heartbeat.worker_id
+            and (v_allowed is null or s.queue_id = any (v_allowed))
         order by g.id
     );
 end;
