@@ -67,7 +67,10 @@ begin
     check_name := 'id headroom';
     is_warn := v_ids > 0.5;
     is_bad := v_ids > 0.9;
-    detail := format('%s %% of the job ids are used.', round((v_ids * 100)::numeric, 6));
+    detail := format('%s %% of the job ids are used.', round((v_ids * 100)::numeric, 6)) || case
+            when is_warn then ' Once no job with a low id is left, "alter sequence pgbaton.job_id_seq restart" begins anew.'
+            else ''
+        end;
     return next;
 end;
 $$;
