@@ -22,17 +22,23 @@ declare
             coalesce(singleton_keys, array_fill(null::text, array[cardinality(payloads)]))
         ) as k (singleton_key)
     );
-    v_busy text[] := '{}';
+    v_unsure text[];
+    v_busy text[];
 begin
     perform pg_current_xact_id();  -- before a position is drawn: see _note_horizon
     perform pgbaton._lock_stripes(queue.id, v_line_keys);
-    if v_is_fresh then
-        v_busy := pgbaton._busy_keys(queue.id, v_line_keys);
-    else
-        -- An older snapshot cannot tell whether a key is busy: all wait, the next claim passes the baton.
-        insert into pgbaton.baton_release (queue_id, singleton_key)
-        select queue.id, k.line_key from unnest(v_line_keys) as k (line_key);
-    end if;
+    -- As in _lock_key: whether these keys are busy cannot be told, so their jobs wait for the next claim.
+    v_unsure := array(
+        select k.line_key from unnest(v_line_keys) as k (line_key)
+        where not v_is_fresh
+            or not pg_try_advisory_xact_lock(pgbaton._lock_class() + 2, pgbaton._stripe(queue.id, k.line_key))
+    );
+    insert into pgbaton.baton_release (queue_id, singleton_key)
+    select queue.id, u.line_key from unnest(v_unsure) as u (line_key);
+    v_busy := v_unsure || pgbaton._busy_keys(queue.id, array(
+        select k.line_key from unnest(v_line_keys) as k (line_key)
+        where k.line_key not in (select u.line_key from unnest(v_unsure) as u (line_key))
+    ));
 
     if exists (select from pgbaton.sleeper) then
         perform pgbaton._wake(coalesce(lane_ids, '{}') || lane_id);

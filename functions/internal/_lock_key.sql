@@ -5,11 +5,14 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
     perform pg_advisory_xact_lock(pgbaton._lock_class(), pgbaton._stripe(queue_id, singleton_key));
-    if pgbaton._is_read_committed() then
+    if pgbaton._is_read_committed()
+        and pg_try_advisory_xact_lock(pgbaton._lock_class() + 2, pgbaton._stripe(queue_id, singleton_key))
+    then
         -- A new statement: it sees what was committed while we waited for the lock.
         return cardinality(pgbaton._busy_keys(queue_id, array[singleton_key])) = 0;
     end if;
-    -- An older snapshot cannot tell whether the key is busy: the job waits, the next claim passes the baton.
+    -- Somebody who finds a key of the stripe idle has not committed, or our snapshot is older: whether the key is busy
+    -- cannot be told. The job waits, and the next claim passes the baton.
     insert into pgbaton.baton_release (queue_id, singleton_key) values (queue_id, singleton_key);
     return false;
 end;

@@ -24,7 +24,8 @@ begin
             limit 1000
             for update skip locked
         ) as b
-        where pg_try_advisory_xact_lock_shared(pgbaton._lock_class(), pgbaton._stripe(b.queue_id, b.singleton_key))
+        -- Not shared: who found the key idle, and holds the lock shared, must have committed before the row may go.
+        where pg_try_advisory_xact_lock(pgbaton._lock_class() + 2, pgbaton._stripe(b.queue_id, b.singleton_key))
         offset 0
     ) as t;
     if v_ids is null then
