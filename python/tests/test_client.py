@@ -251,6 +251,20 @@ def test_a_sleeping_worker_is_notified_of_jobs_it_asked_for(
     assert client.wait_for_jobs("worker", job_types=["letter"]).wait == timedelta(0)
 
 
+@pytest.mark.parametrize("what", ["key", "queue"])
+def test_a_sleeping_worker_is_notified_of_what_is_resumed(
+    client: Client, conn: Connection, what: str
+) -> None:
+    client.enqueue_job("orders", singleton_key="a")
+    paused = ["orders", "a"] if what == "key" else ["orders"]
+    getattr(client, f"pause_{what}")(*paused)
+    channel = client.wait_for_jobs("worker").channel
+    conn.execute(f"listen {channel}".encode())
+    getattr(client, f"resume_{what}")(*paused)
+    assert client.wait_for_jobs("worker").wait == timedelta(0)
+    assert [n.channel for n in conn.notifies(timeout=60, stop_after=1)] == [channel]
+
+
 # Versions
 
 
