@@ -37,8 +37,15 @@ begin
     into payloads, singleton_keys, lane_ids, run_ats, options, dedup_ids, on_duplicates
     from parsed as p
     inner join lanes as l on (l.priority, l.job_type, l.tags) = (p.priority, p.job_type, p.tags);
+exception
+    when invalid_text_representation or invalid_datetime_format or datetime_field_overflow
+        or interval_field_overflow or numeric_value_out_of_range
+    then
+        raise exception using
+            errcode = 'invalid_parameter_value',
+            message = 'a job has a value of the wrong type: ' || sqlerrm,
+            hint = 'The values are those of the parameters of pgbaton.enqueue_job(): numbers, ISO 8601 instants, intervals.';
 end;
 $$;
 comment on function pgbaton._parse_jobs(pgbaton.queue, jsonb) is
-'Jobs of enqueue_jobs as parallel arrays, nulls when there are none. Makes their lanes. Raises 22004, 22023,
-PB010 or what a bad value raises.';
+'Jobs of enqueue_jobs as parallel arrays, nulls when there are none. Makes their lanes. Raises 22004, 22023 or PB010.';
