@@ -32,13 +32,16 @@ begin
             j.*,
             (j.span).policy is null and (j.again_at is not null or (j.queue).on_exhausted = 'block') as keeps_key,
             coalesce(
-                j.again_at <= v_now and ((j.span).policy is null or (j.span).held_key is null) and not l.is_beside, false
+                j.again_at <= v_now and ((j.span).policy is null or (j.span).held_key is null) and not l.is_beside,
+                false
             ) as is_ready,
             j.again_at is not null and l.is_beside as is_back_in_line
         from judged as j
         -- It ran beside the holder of its key when set_fifo_mode put the queue in order.
         cross join lateral (
-            select (j.span).policy is null and (j.span).key_position is not null and (j.span).held_key is null as is_beside
+            select
+                (j.span).policy is null and (j.span).key_position is not null and (j.span).held_key is null
+                as is_beside
         ) as l
     ), put_back as (
         insert into pgbaton.span (
@@ -105,5 +108,4 @@ end;
 $$;
 comment on function pgbaton._fail(pgbaton.span[], bigint[], text[], boolean, interval) is
 'Ends an attempt of each job, spans that were carved out, with its message: it runs again after retry_in, else
-after the delay
-of its options or queue, or is failed when it may not be retried or no attempt is left.';
+after the delay of its options or queue, or is failed when it may not be retried or no attempt is left.';

@@ -17,7 +17,8 @@ begin
         limit max_spans
         for update skip locked
     ), tickets as materialized (
-        -- Of a policy with a baton and without it, it goes to the line of its key. Holding a paused key it is due for good.
+        -- Of a policy with a baton and without it, it goes to the line of its key. Holding a paused key it is due for
+        -- good.
         select
             d.*, nextval('pgbaton.position_seq') as position,
             d.policy is null or d.policy not in ('singleton', 'stately') or d.held_key is not null as is_ready,
