@@ -9,5 +9,5 @@ as $$
     end
 $$;
 comment on function pgbaton._actor() is
-'Who calls: the role that was set, else the session user. current_user would be the owner of a security
-definer function.';
+'Who calls: the role that was set, else the session user. current_user would be the owner of a security definer
+function.';

@@ -56,6 +56,5 @@ $$;
 comment on function pgbaton._add_job(
     bigint, pgbaton.queue, integer, timestamptz, jsonb, text, pgbaton.job_options
 ) is
-'Adds one job whose arguments were checked and whose key _queued_job found free. Where keys have a baton
-(fifo, singleton,
-stately) it gets the one of its key when nobody has it, else it waits. Raises 40001.';
+'Adds one job whose arguments were checked and whose key _queued_job found free. Where keys have a baton (fifo,
+singleton, stately) it gets the one of its key when nobody has it, else it waits. Raises 40001.';

@@ -46,6 +46,5 @@ comment on function pgbaton._add_jobs(
     boolean
 ) is
 'Adds jobs given as parallel arrays, by the policy of the queue, and returns their ids in input order. lane_id
-and run_at hold
-for all rows whose own entry is null. What the policy does not allow is null when it may_refuse, else raises
-PB006.';
+and run_at hold for all rows whose own entry is null. What the policy does not allow is null when it
+may_refuse, else raises PB006.';

@@ -100,5 +100,4 @@ comment on function pgbaton._add_keyed(
     pgbaton.queue, integer, timestamptz, jsonb[], text[], integer[], timestamptz[], pgbaton.job_options[]
 ) is
 'Adds jobs of a queue whose keys have a baton (fifo, singleton) in input order and returns their ids in that
-order. The first job of an idle key
-gets the baton.';
+order. The first job of an idle key gets the baton.';

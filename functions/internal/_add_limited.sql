@@ -48,5 +48,4 @@ comment on function pgbaton._add_limited(
     pgbaton.queue, integer, timestamptz, jsonb[], text[], integer[], timestamptz[], pgbaton.job_options[]
 ) is
 'Adds jobs of a queue whose policy limits what may be queued (short, stately, exclusive), one by one, and
-returns their ids
-in input order, null for those it does not allow.';
+returns their ids in input order, null for those it does not allow.';

@@ -26,7 +26,8 @@ begin
                 v_name, v_table, to_char(v_today + v_ahead, v_iso), to_char(v_today + v_ahead + 1, v_iso)
             );
             execute format(
-                'comment on table pgbaton.%I is %L', v_name, format('Day %s of %s.', to_char(v_today + v_ahead, v_iso), v_table)
+                'comment on table pgbaton.%I is %L', v_name,
+                format('Day %s of %s.', to_char(v_today + v_ahead, v_iso), v_table)
             );
             v_count := v_count + 1;
         end loop;

@@ -60,5 +60,5 @@ $$;
 comment on function pgbaton._add_unkeyed(
     pgbaton.queue, integer, timestamptz, jsonb[], text[], integer[], timestamptz[], pgbaton.job_options[]
 ) is
-'Adds jobs without order among them and returns their ids in input order.
-lane_id and run_at hold for all rows whose own entry in lane_ids or run_ats is null.';
+'Adds jobs without order among them and returns their ids in input order. lane_id and run_at hold for all rows
+whose own entry in lane_ids or run_ats is null.';

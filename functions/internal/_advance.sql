@@ -79,5 +79,4 @@ end;
 $$;
 comment on function pgbaton._advance(integer, bigint) is
 'Raises the watermark of a lane to its first claimable span, at most to the horizon. Drops rewinds below that
-span;
-while it stands below the watermark, one rewind remains at or before it.';
+span; while it stands below the watermark, one rewind remains at or before it.';

@@ -37,7 +37,5 @@ end;
 $$;
 comment on function pgbaton._carve(bigint[], pgbaton.job_state[], boolean, bigint) is
 'Takes the jobs out of the live spans and returns them as spans of their own, which the caller puts back or
-into history.
-Only jobs in one of the states are taken; a fenced call takes only those of its token, or without a token
-those that hold no key.
-What is not returned was not touched.';
+into history. Only jobs in one of the states are taken; a fenced call takes only those of its token, or
+without a token those that hold no key. What is not returned was not touched.';

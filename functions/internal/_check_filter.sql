@@ -39,7 +39,7 @@ begin
         raise exception using
             errcode = 'invalid_parameter_value',
             message = format('filter has %s as %s', filter -> v_wrong, v_wrong),
-            hint = 'tags is a list of texts, extra_attempts a number from 0 on, payload anything; the others are texts.';
+            hint = 'tags is a list of texts, extra_attempts a number from 0 on, payload anything; the rest are texts.';
     end if;
     perform (filter ->> 'failed_after')::timestamptz, (filter ->> 'failed_before')::timestamptz;
 end;

@@ -36,5 +36,4 @@ end;
 $$;
 comment on function pgbaton._claimable_queues(text[]) is
 'Ids of those of the queues (null: all) that are not paused. Raises PB001 for an unknown one, PB009, 22023 for
-an
-empty list or a null.';
+an empty list or a null.';

@@ -38,5 +38,4 @@ begin
 end;
 $$;
 comment on function pgbaton._cron_field(text, integer, integer, text[]) is
-'The numbers that a field of a cron expression stands for. names stand for lowest, lowest + 1, … Raises
-22023.';
+'The numbers that a field of a cron expression stands for. names stand for lowest, lowest + 1, … Raises 22023.';

@@ -40,5 +40,4 @@ comment on function pgbaton._cron_next(text, text, timestamptz) is
 'The first time after an instant that a cron expression stands for in a time zone, null if there is none in 32
 years. When the clocks
 change: a fixed time that is left out runs right after the gap, one that comes twice runs the first time; with
-* as minute or hour every
-minute that the clock shows counts (as Debian''s cron does). Raises 22004 or 22023.';
+* as minute or hour every minute that the clock shows counts (as Debian''s cron does). Raises 22004 or 22023.';

@@ -14,5 +14,4 @@ begin
 end;
 $$;
 comment on function pgbaton._cut(pgbaton.span, bigint) is
-'Splits the first jobs off a locked span. The rest stays; the caller puts the returned part where it
-belongs.';
+'Splits the first jobs off a locked span. The rest stays; the caller puts the returned part where it belongs.';

@@ -60,5 +60,4 @@ end;
 $$;
 comment on function pgbaton._drop_day(date, timestamptz) is
 'Drops a day unless much of it is to be kept, and says whether it did. The few jobs that live on, or ended
-within the retention
-of their queue, are copied into a new partition.';
+within the retention of their queue, are copied into a new partition.';

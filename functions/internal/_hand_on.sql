@@ -30,5 +30,5 @@ begin
 end;
 $$;
 comment on function pgbaton._hand_on(integer[], text[]) is
-'Gives keys that nobody holds to their first waiting job, and returns those whose first job was locked.
-The caller holds the lock on the baton of each (see _lock_class).';
+'Gives keys that nobody holds to their first waiting job, and returns those whose first job was locked. The
+caller holds the lock on the baton of each (see _lock_class).';

@@ -64,5 +64,4 @@ end;
 $$;
 comment on function pgbaton._heal_keys(integer) is
 'Finds keys that have waiting jobs, no holder and no baton_release row, which should not be, gives them such a
-row and returns how many.
-Looks at max_keys keys a call, in turn.';
+row and returns how many. Looks at max_keys keys a call, in turn.';

@@ -68,7 +68,7 @@ begin
     is_warn := v_ids > 0.5;
     is_bad := v_ids > 0.9;
     detail := format('%s %% of the job ids are used.', round((v_ids * 100)::numeric, 6)) || case
-            when is_warn then ' Once no job with a low id is left, "alter sequence pgbaton.job_id_seq restart" begins anew.'
+            when is_warn then ' Once no low id is left, "alter sequence pgbaton.job_id_seq restart" starts anew.'
             else ''
         end;
     return next;

@@ -30,5 +30,4 @@ end;
 $$;
 comment on function pgbaton._instants(timestamp, text, boolean) is
 'When a clock in the zone shows this time: once as a rule, twice or never when the clocks change. For a fixed
-time always once: the
-first one, or right after the gap.';
+time always once: the first one, or right after the gap.';

@@ -26,5 +26,5 @@ begin
 end;
 $$;
 comment on function pgbaton._keep_days(timestamptz) is
-'Drops days that are over and returns how many; leaves them for the next time when a long transaction is in
-the way.';
+'Drops days that are over and returns how many; leaves them for the next time when a long transaction is in the
+way.';

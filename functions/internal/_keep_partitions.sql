@@ -26,5 +26,5 @@ end;
 $$;
 comment on function pgbaton._keep_partitions() is
 'Makes the partitions of the next days unless they are there, and returns how many. When a long transaction is
-in the way it leaves
-them for the next minute: there are three days in hand, and the default partitions after that.';
+in the way it leaves them for the next minute: there are three days in hand, and the default partitions after
+that.';

@@ -49,5 +49,4 @@ end;
 $$;
 comment on function pgbaton._lane_heads(integer[], text[], text[], integer) is
 'Lanes that match and have claimable work, first to be served first: where their scan starts, their first
-claimable position,
-and whether their watermark is worth moving.';
+claimable position, and whether their watermark is worth moving.';

@@ -27,5 +27,4 @@ end;
 $$;
 comment on function pgbaton._leased_spans(text, integer[], timestamptz) is
 'Takes out the leased spans of a worker, of these queues, claimed before an instant (null: any); the caller
-hands
-them to _recover.';
+hands them to _recover.';

@@ -17,5 +17,5 @@ begin
 end;
 $$;
 comment on function pgbaton._note_horizon(bigint, timestamptz) is
-'Notes up to where positions were drawn, and the transaction below which all that drew them stand.
-Once those have ended, no new claimable job can appear below that position.';
+'Notes up to where positions were drawn, and the transaction below which all that drew them stand. Once those
+have ended, no new claimable job can appear below that position.';

@@ -44,8 +44,9 @@ exception
         raise exception using
             errcode = 'invalid_parameter_value',
             message = 'a job has a value of the wrong type: ' || sqlerrm,
-            hint = 'The values are those of the parameters of pgbaton.enqueue_job(): numbers, ISO 8601 instants, intervals.';
+            hint = 'The values are those of the parameters of pgbaton.enqueue_job(): numbers, ISO instants, intervals.';
 end;
 $$;
 comment on function pgbaton._parse_jobs(pgbaton.queue, jsonb) is
-'Jobs of enqueue_jobs as parallel arrays, nulls when there are none. Makes their lanes. Raises 22004, 22023 or PB010.';
+'Jobs of enqueue_jobs as parallel arrays, nulls when there are none. Makes their lanes. Raises 22004, 22023 or
+PB010.';

@@ -65,6 +65,6 @@ begin
 end;
 $$;
 comment on function pgbaton._pick_spans(integer[], text[], text[], integer) is
-'Locks the spans of the next batch_size claimable jobs, over all lanes that match by priority and position.
-los are spans to take whole; cut is the part of the last one, already split off; both are of the days from
+'Locks the spans of the next batch_size claimable jobs, over all lanes that match by priority and position. los
+are spans to take whole; cut is the part of the last one, already split off; both are of the days from
 first_day to last_day.';

@@ -57,5 +57,4 @@ end;
 $$;
 comment on function pgbaton._promote(integer[], text[], bigint[], boolean) is
 'Gives each key''s first waiting job from its place on the baton, without waiting for locks, and returns those
-that got it.
-may_be_held is false when the caller itself just let the baton go.';
+that got it. may_be_held is false when the caller itself just let the baton go.';

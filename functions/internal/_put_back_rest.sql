@@ -34,6 +34,5 @@ end;
 $$;
 comment on function pgbaton._put_back_rest(pgbaton.span[], bigint[], bigint[]) is
 'Puts back what is left of whole spans when pieces were taken out of them: each gap becomes a span of the same
-state,
-at the positions its jobs had. Pieces are in order of lo; whole_los and whole_his are the spans they came
-from.';
+state, at the positions its jobs had. Pieces are in order of lo; whole_los and whole_his are the spans they
+came from.';

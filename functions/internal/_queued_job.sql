@@ -32,5 +32,4 @@ end;
 $$;
 comment on function pgbaton._queued_job(pgbaton.queue, text) is
 'The job that keeps another one of its key from being queued (policies short, stately, exclusive), null if
-there is none.
-Takes the producers'' lock of the key until the transaction ends.';
+there is none. Takes the producers'' lock of the key until the transaction ends.';

@@ -39,5 +39,4 @@ end;
 $$;
 comment on function pgbaton._recheck_watermarks() is
 'Looks for claimable spans that were committed behind a watermark that a long transaction kept from being
-proven,
-and sends the scan of their lane back to them. Returns how many lanes that were.';
+proven, and sends the scan of their lane back to them. Returns how many lanes that were.';

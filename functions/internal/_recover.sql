@@ -41,5 +41,5 @@ end;
 $$;
 comment on function pgbaton._recover(pgbaton.span[], text) is
 'Takes jobs from a worker that is gone, spans that were carved out: active ones run again at their old place,
-or are failed
-when their attempts are used up; cancelling ones end as unknown_stopped. Returns how many jobs it were.';
+or are failed when their attempts are used up; cancelling ones end as unknown_stopped. Returns how many jobs
+it were.';

@@ -28,5 +28,4 @@ end;
 $$;
 comment on function pgbaton._register_dedup_id(pgbaton.queue, text, bigint, text) is
 'Notes the producer''s id for a job and returns the job that has it: this one, or the earlier one when
-duplicates are skipped.
-Waits for an open transaction that enqueues the same id. Raises PB006.';
+duplicates are skipped. Waits for an open transaction that enqueues the same id. Raises PB006.';

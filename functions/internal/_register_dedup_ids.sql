@@ -43,6 +43,5 @@ begin
 end;
 $$;
 comment on function pgbaton._register_dedup_ids(pgbaton.queue, text[], text[]) is
-'Notes the producers'' ids of a batch and says which jobs are new; an id that stands twice counts once.
-The caller fills in the job ids. Waits for open transactions that enqueue the same ids. Raises PB006 or
-22023.';
+'Notes the producers'' ids of a batch and says which jobs are new; an id that stands twice counts once. The
+caller fills in the job ids. Waits for open transactions that enqueue the same ids. Raises PB006 or 22023.';

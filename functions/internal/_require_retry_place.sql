@@ -25,5 +25,5 @@ begin
 end;
 $$;
 comment on function pgbaton._require_retry_place(pgbaton.span) is
-'Raises PB006 when the policy (stately, exclusive) leaves no place for a failed job to be retried.
-Takes the producers'' lock of the key until the transaction ends.';
+'Raises PB006 when the policy (stately, exclusive) leaves no place for a failed job to be retried. Takes the
+producers'' lock of the key until the transaction ends.';

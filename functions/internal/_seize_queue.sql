@@ -9,5 +9,4 @@ begin
 end;
 $$;
 comment on function pgbaton._seize_queue(text) is
-'The queue, without producers until the transaction ends: waits for those that are open. Raises PB001 or
-22004.';
+'The queue, without producers until the transaction ends: waits for those that are open. Raises PB001 or 22004.';

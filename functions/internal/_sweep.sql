@@ -23,5 +23,4 @@ end;
 $$;
 comment on function pgbaton._sweep() is
 'The thorough upkeep: finds what the watermarks of the claim may have passed by. Bounded and without waiting
-for
-locks, so that it may run within a claim, and in several sessions at once.';
+for locks, so that it may run within a claim, and in several sessions at once.';

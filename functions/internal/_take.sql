@@ -70,5 +70,5 @@ begin
 end;
 $$;
 comment on function pgbaton._take(bigint[], pgbaton.job_state[], boolean, bigint, integer[]) is
-'One pass of _carve: locks the spans that overlap the ids, in order of lo, takes the jobs out and puts the
-rest of each span back.';
+'One pass of _carve: locks the spans that overlap the ids, in order of lo, takes the jobs out and puts the rest
+of each span back.';

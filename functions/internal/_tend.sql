@@ -69,5 +69,4 @@ end;
 $$;
 comment on function pgbaton._tend(timestamptz) is
 'The bounded upkeep that every claim does first: passes on released batons, makes due jobs claimable, recovers
-ended leases;
-every ten seconds the thorough upkeep of _sweep.';
+ended leases; every ten seconds the thorough upkeep of _sweep.';

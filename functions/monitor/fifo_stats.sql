@@ -32,6 +32,6 @@ begin
 end;
 $$;
 comment on function pgbaton.fifo_stats(text) is
-'One row for each key of the FIFO queues (or of the named one): how many jobs stand in its line, which one holds it, how
-often that was retried, and
-for how long it has held up the others (null: it does not). Raises PB001.';
+'One row for each key of the FIFO queues (or of the named one): how many jobs stand in its line, which one
+holds it, how often that was retried, and for how long it has held up the others (null: it does not). Raises
+PB001.';

@@ -13,6 +13,6 @@ begin
 end;
 $$;
 comment on function pgbaton.granted_queues(text) is
-'The queues on which the caller may enqueue, work, operate or monitor: all of them, unless grant_queue
-narrowed one of its roles.
+'The queues on which the caller may enqueue, work, operate or monitor: all of them, unless grant_queue narrowed
+one of its roles.
 Raises 22023 for another action.';

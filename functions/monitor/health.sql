@@ -16,5 +16,5 @@ begin
 end;
 $$;
 comment on function pgbaton.health() is
-'Checks of the server and of the queues: ok, warn or bad, each with a sentence that says what was seen and
-what to do.';
+'Checks of the server and of the queues: ok, warn or bad, each with a sentence that says what was seen and what
+to do.';

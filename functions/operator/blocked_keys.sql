@@ -28,6 +28,6 @@ end;
 $$;
 comment on function pgbaton.blocked_keys(text, boolean) is
 'Keys that are held by a failed job or one that waits to be retried, longest first: which job, since when,
-after how many attempts,
-with what error, how many jobs wait behind it and when it runs again (null: not by itself). queue null: all.
+after how many attempts, with what error, how many jobs wait behind it and when it runs again (null: not by
+itself). queue null: all.
 include_busy: keys whose job is running or about to run as well. Raises PB001.';

@@ -27,5 +27,4 @@ end;
 $$;
 comment on function pgbaton.cleanup_expired_jobs(interval) is
 'Removes completed jobs that ended longer ago than ttl, and returns how many. Retention does so by itself, day
-by day and without
-reading rows; this is for removing earlier. Raises 22004 or 22023.';
+by day and without reading rows; this is for removing earlier. Raises 22004 or 22023.';

@@ -41,7 +41,5 @@ end;
 $$;
 comment on function pgbaton.delete_jobs(text[], bigint[]) is
 'Removes for good the ended and failed jobs that carry all of the tags and those with these ids, and returns
-how many; a key that
-one of them held goes on. All or nothing: when one has not ended, PB003 and nothing is deleted. Unknown ids
-are passed over; no
-tags and no ids select nothing. Raises PB003, 22004 or 22023.';
+how many; a key that one of them held goes on. All or nothing: when one has not ended, PB003 and nothing is
+deleted. Unknown ids are passed over; no tags and no ids select nothing. Raises PB003, 22004 or 22023.';

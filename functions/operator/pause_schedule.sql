@@ -30,5 +30,4 @@ end;
 $$;
 comment on function pgbaton.pause_schedule(text, boolean) is
 'Pauses a schedule, or lets it go on with paused => false, and returns when it runs next, null while paused.
-What it missed meanwhile is
-not made up for. Raises 22023 for an unknown one.';
+What it missed meanwhile is not made up for. Raises 22023 for an unknown one.';

@@ -53,7 +53,7 @@ end;
 $$;
 comment on function pgbaton.retry_job(text, bigint, integer) is
 'Runs a failed job again: same id, same place in its key, extra_attempts more attempts. Its key stays blocked
-until it has ended; a key that went on without it runs it next (of the policies singleton and stately: at the end of its
-line). Waits for open producers of such a key.
+until it has ended; a key that went on without it runs it next (of the policies singleton and stately: at the
+end of its line). Waits for open producers of such a key.
 Raises PB001, PB002 (no such job in the queue), PB003 (not failed), PB006 (the policy leaves no place for it)
 or 22023.';

@@ -70,8 +70,7 @@ comment on function pgbaton.enqueue_job(
 priority: larger runs first (150 explicit, 100 discovered, 30 backfill); it orders keys, never jobs of one
 key.
 singleton_key: required in a FIFO queue, whose jobs of one key run in enqueue order. job_type, tags: what
-workers may ask for;
-tags are a set. run_at or delay: not before; in a FIFO queue such a job holds up its key.
+workers may ask for; tags are a set. run_at or delay: not before; in a FIFO queue such a job holds up its key.
 max_attempts, retry_delay, retry_backoff, backoff_schedule: instead of the queue''s; a schedule of n waits
 means n retries.
 keys_if_undelivered: list of key paths under which the payload is stored when the job fails for good.

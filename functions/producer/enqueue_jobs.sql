@@ -48,5 +48,6 @@ comment on function pgbaton.enqueue_jobs(text, jsonb) is
 row for each in input
 order: enqueued; duplicate, with the earlier job''s id (on_duplicate error raises PB006 instead); or rejected,
 without an id, where the policy of the queue allows no further job of the key. Jobs of one key keep the order
-of the array. All or nothing for everything else. Durations are interval text, instants ISO 8601 (UTC when they name no zone).
+of the array. All or nothing for everything else. Durations are interval text, instants ISO 8601 (UTC when
+they name no zone).
 Raises what enqueue_job raises.';

@@ -63,8 +63,8 @@ most one waits to run (short), one runs (singleton), one in each state (stately)
 they run one at a time in enqueue order (fifo).
 on_exhausted (fifo): block, a failed job holds its key, or continue, the next one runs.
 max_attempts: null is unlimited. Wait before a retry: backoff_schedule[n] after the n-th attempt (the last
-entry repeats), else
-exponential from retry_delay with full jitter up to retry_delay_max when retry_backoff, else retry_delay.
+entry repeats), else exponential from retry_delay with full jitter up to retry_delay_max when retry_backoff,
+else retry_delay.
 lease: how long a claim holds. retention, dead_letter_retention (null: for ever): how long finished and failed
 jobs are kept.
 max_lanes: most distinct (priority, job_type, tags).

@@ -27,7 +27,6 @@ begin
 end;
 $$;
 comment on function pgbaton.drop_queue(text, boolean) is
-'Removes a queue with its history, subscriptions, schedules and grants; with force also its live jobs, and
-what a worker still
-sends for one of them is not_found. Waits for open producers. Raises PB001, PB008 (live jobs, without force)
-or 22004.';
+'Removes a queue with its history, subscriptions, schedules and grants; with force also its live jobs, and what
+a worker still sends for one of them is not_found. Waits for open producers. Raises PB001, PB008 (live jobs,
+without force) or 22004.';

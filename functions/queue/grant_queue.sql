@@ -22,7 +22,6 @@ end;
 $$;
 comment on function pgbaton.grant_queue(name, text, text) is
 'Narrows a role, and whoever is a member of it, to the queues and actions (enqueue, work, operate, monitor)
-that are granted to it. A role without
-any grant may do on every queue what its membership in the roles of pgbaton allows. Superusers are not
-narrowed.
+that are granted to it. A role without any grant may do on every queue what its membership in the roles of
+pgbaton allows. Superusers are not narrowed.
 Raises PB001, PB009 (the caller is narrowed itself), 42704 (no such role) or 22023.';

@@ -55,6 +55,6 @@ comment on function pgbaton.update_queue(
     interval, integer, text
 ) is
 'Changes settings of a queue; null leaves one as it is, so none can be set to null here. What is not set on a
-job itself follows at once.
-policy can change only while the queue has no live jobs: set_fifo_mode turns order on and off with jobs in it.
+job itself follows at once. policy can change only while the queue has no live jobs: set_fifo_mode turns order
+on and off with jobs in it.
 Raises PB001, PB008 (policy, with live jobs), 22004 or 22023.';

@@ -29,6 +29,5 @@ end;
 $$;
 comment on function pgbaton.extend_leases(bigint[], bigint, interval) is
 'Holds claimed jobs for another lease (default: the queue''s) from now on. One verdict for each id in input
-order: ok,
-cancel_requested (extended; stop and acknowledge), lease_lost, invalid_state or not_found. Raises 22004 or
-22023.';
+order: ok, cancel_requested (extended; stop and acknowledge), lease_lost, invalid_state or not_found. Raises
+22004 or 22023.';

@@ -25,5 +25,5 @@ end;
 $$;
 comment on function pgbaton.mark_job_unknown_stopped(bigint, text) is
 'Ends a job of which nobody knows whether it still runs: unknown_stopped. If it held its key, the next job
-runs; its own
-late completion is still accepted. Raises PB002 (no such job), PB003 (not running or recovered) or 22004.';
+runs; its own late completion is still accepted. Raises PB002 (no such job), PB003 (not running or recovered)
+or 22004.';

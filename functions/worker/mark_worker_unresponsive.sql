@@ -18,5 +18,5 @@ end;
 $$;
 comment on function pgbaton.mark_worker_unresponsive(text) is
 'Takes all jobs from a worker and returns how many: running ones run again (failed when no attempt is left),
-those being cancelled
-end as unknown_stopped. What the worker still sends with its old lease is refused. Raises 22004 or 22023.';
+those being cancelled end as unknown_stopped. What the worker still sends with its old lease is refused.
+Raises 22004 or 22023.';

@@ -32,5 +32,5 @@ end;
 $$;
 comment on function pgbaton.release_jobs(bigint[], bigint, interval) is
 'Gives claimed jobs back, in their old place, without counting the attempt; they are claimable after run_in. A
-FIFO job keeps its key.
-One verdict for each id in input order: ok, lease_lost, invalid_state or not_found. Raises 22004 or 22023.';
+FIFO job keeps its key. One verdict for each id in input order: ok, lease_lost, invalid_state or not_found.
+Raises 22004 or 22023.';

@@ -46,9 +46,7 @@ end;
 $$;
 comment on function pgbaton.wait_for_jobs(text, text[], text[], text[], interval, out text, out interval) is
 'Says that a worker goes to sleep until there is work for it. It listens on the channel first (it is the same
-for the same worker_id), calls this
-in a transaction of its own, sleeps for wait or until it is notified, and claims: wait is 0 when there is work
-now, and never longer
-than until the next job is due. Who makes a job claimable notifies each matching sleeper; a job that was
-enqueued in a transaction
-open at this moment may not, so wait is never longer than max_wait. Raises PB001, 22004 or 22023.';
+for the same worker_id), calls this in a transaction of its own, sleeps for wait or until it is notified, and
+claims: wait is 0 when there is work now, and never longer than until the next job is due. Who makes a job
+claimable notifies each matching sleeper; a job that was enqueued in a transaction open at this moment may
+not, so wait is never longer than max_wait. Raises PB001, 22004 or 22023.';

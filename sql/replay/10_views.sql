@@ -1,4 +1,4 @@
--- The day is compared as a range: an equality would offer the planner a hash join by day alone, which pairs every job of
+-- The day is compared as a range: an equality would offer the planner a hash join by day alone, which pairs each job of
 -- the day with every span. A span has at most 64 ids: said once more, so that one job finds its span through the index.
 create or replace view pgbaton.live_jobs as
 select
@@ -51,4 +51,5 @@ from pgbaton.key_block as b
 inner join pgbaton.queue as q on b.queue_id = q.id
 where q.name in (select pgbaton.granted_queues('monitor'));
 comment on view pgbaton.long_blocked_keys is
-'Keys that were blocked for more than five minutes in the last 30 days; ended_at is null for those that still are.';
+'Keys that were blocked for more than five minutes in the last 30 days; ended_at is null for those that still
+are.';

@@ -12,9 +12,9 @@ select
 from pgbaton.inbox_row as r
 where false;
 comment on view pgbaton.enqueue_inbox is
-'Each row that is inserted here becomes a job: the way in for tools that can only write tables.
-Always empty. queue is needed; the other columns are parameters of enqueue_job.
-order_no orders the rows of one statement, else their input order counts.
+'Each row that is inserted here becomes a job: the way in for tools that can only write tables. Always empty.
+queue is needed; the other columns are parameters of enqueue_job. order_no orders the rows of one statement,
+else their input order counts.
 Raises what enqueue_batch raises, and then nothing of the statement is enqueued.';
 
 -- Spark looks at the columns before it writes.

@@ -17,8 +17,8 @@ create type pgbaton.job_state as enum (
     'completed', 'stopped', 'unscheduled', 'unknown_stopped'
 );
 comment on type pgbaton.job_state is
-'State of a job. Live: waiting, pending, active, retry, unknown_retry, cancelling, failed.
-Final: completed, stopped, unscheduled, unknown_stopped.';
+'State of a job. Live: waiting, pending, active, retry, unknown_retry, cancelling, failed. Final: completed,
+stopped, unscheduled, unknown_stopped.';
 
 create type pgbaton.job_options as (
     max_attempts integer,
@@ -88,8 +88,7 @@ create type pgbaton.verdict as (
     verdict text
 );
 comment on type pgbaton.verdict is
-'What a batch call did with its ordinal-th job:
-ok, lease_lost, cancel_requested, invalid_state or not_found.';
+'What a batch call did with its ordinal-th job: ok, lease_lost, cancel_requested, invalid_state or not_found.';
 
 create type pgbaton.enqueue_outcome as (
     ordinal integer,
@@ -131,9 +130,8 @@ create type pgbaton.blocked_key as (
     next_run_at timestamptz
 );
 comment on type pgbaton.blocked_key is
-'A key of a FIFO queue and the job that holds it.
-waiting_count jobs stand behind it; next_run_at is when the holder runs again by itself, null if it will
-not.';
+'A key of a FIFO queue and the job that holds it. waiting_count jobs stand behind it; next_run_at is when the
+holder runs again by itself, null if it will not.';
 
 create type pgbaton.queue_stat as (
     queue text,

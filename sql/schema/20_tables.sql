@@ -62,8 +62,7 @@ create table pgbaton.lane (
 );
 comment on table pgbaton.lane is
 'One row per distinct (queue, priority, job_type, tags) ever enqueued. A worker''s filter selects lanes, lanes
-yield jobs.
-Never deleted while the queue lives, updated once: when it gets its first watermark.';
+yield jobs. Never deleted while the queue lives, updated once: when it gets its first watermark.';
 comment on column pgbaton.lane.id is 'Number of the lane.';
 comment on column pgbaton.lane.queue_id is 'Its queue.';
 comment on column pgbaton.lane.priority is 'Larger is claimed first.';
@@ -120,8 +119,7 @@ create table pgbaton.span (
 ) with (fillfactor = 90, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000);
 comment on table pgbaton.span is
 'Live state. A row stands for the jobs lo to hi of one lane, at most 64, that share the same state. Live spans
-never overlap.
-Spans split and merge: a row is not an address, a job is found by its id.';
+never overlap. Spans split and merge: a row is not an address, a job is found by its id.';
 comment on column pgbaton.span.lo is 'First job id.';
 comment on column pgbaton.span.hi is 'Last job id.';
 comment on column pgbaton.span.position is

@@ -105,8 +105,7 @@ create table pgbaton.queue_grant (
     constraint queue_grant_action_check check (action in ('enqueue', 'work', 'operate', 'monitor'))
 );
 comment on table pgbaton.queue_grant is
-'Narrows a role to named queues: a role with a grant here, or a member of one, may do only what its grants
-say.';
+'Narrows a role to named queues: a role with a grant here, or a member of one, may do only what its grants say.';
 comment on column pgbaton.queue_grant.queue_id is 'The queue.';
 comment on column pgbaton.queue_grant.role_name is 'The role.';
 comment on column pgbaton.queue_grant.action is 'enqueue, work, operate or monitor.';
@@ -149,11 +148,10 @@ create table pgbaton.watermark (
 );
 comment on table pgbaton.watermark is
 'Lower bounds where a scan may start, so that dead index entries in front of it cost nothing under an old
-snapshot.
-Insert-only and read from the top (the highest value counts): a row that is updated often would itself melt.
+snapshot. Insert-only and read from the top (the highest value counts): a row that is updated often would
+itself melt.
 kind lane: no claimable span of the lane stands below value. kind horizon: all positions up to value were
-drawn by
-transactions older than below_xid. kind due, kind lease: nothing due, no lease ended, before value
+drawn by transactions older than below_xid. kind due, kind lease: nothing due, no lease ended, before value
 (microseconds).
 kind sweep, kind partitions: when the thorough upkeep ran, when partitions were last tried.';
 comment on column pgbaton.watermark.kind is 'lane, horizon, due, lease, sweep or partitions.';

@@ -28,7 +28,7 @@ where state = 'waiting';
 create index span_due_idx on pgbaton.span (run_at)
 where not ready and state in ('pending', 'retry', 'unknown_retry');
 
--- _recover_leases: whose lease ended. complete_claim: what a claim still holds.
+-- _ended_leases: whose lease ended. complete_claim: what a claim still holds.
 create index span_lease_idx on pgbaton.span (lease_until) where state in ('active', 'cancelling');
 create index span_token_idx on pgbaton.span (lease_token) where state in ('active', 'cancelling');
 

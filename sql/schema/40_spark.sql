@@ -11,8 +11,8 @@ create unlogged table pgbaton.inbox_row (
     payload jsonb default '{}'
 );
 comment on table pgbaton.inbox_row is
-'Rows on their way through enqueue_inbox. The trigger turns them into jobs in the same transaction;
-what stays here is waste that run_maintenance empties.';
+'Rows on their way through enqueue_inbox. The trigger turns them into jobs in the same transaction; what stays
+here is waste that run_maintenance empties.';
 comment on column pgbaton.inbox_row.row_no is 'Order in which the rows came.';
 comment on column pgbaton.inbox_row.run_at is 'As in enqueue_job.';
 comment on column pgbaton.inbox_row.order_no is 'Order among the rows of one statement; null comes last.';
