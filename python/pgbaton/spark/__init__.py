@@ -17,6 +17,7 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from pgbaton.client import Client
 from pgbaton.errors import KeyRequired
 from pgbaton.spark import _jdbc, _psycopg
 from pgbaton.spark._dsn import Target
@@ -28,6 +29,8 @@ Method: TypeAlias = Literal["jdbc", "psycopg"]
 
 # A cluster with hundreds of cores shall not open hundreds of connections unasked.
 MOST_PARTITIONS = 16
+# Above that a queue refuses by default, whoever makes them.
+MOST_LANES = 10_000
 
 
 @dataclass(frozen=True)
@@ -98,6 +101,7 @@ def enqueue(
     try:
         jobs, filled_partitions = _check_rows(rows, queue, requires_key)
         if jobs:
+            _make_lanes(rows, target, queue)
             write = _jdbc.write if method == "jdbc" else _psycopg.write
             write(rows, target)
     finally:
@@ -166,6 +170,21 @@ def _check_rows(rows: DataFrame, queue: str, requires_key: bool) -> tuple[int, i
     if found["without_payload"]:
         raise ValueError(f"{found['without_payload']} of {found['jobs']} rows have a null payload")
     return found["jobs"], found["partitions"]
+
+
+def _make_lanes(rows: DataFrame, target: Target, queue: str) -> None:
+    """Commits the lanes that the rows need.
+
+    A partition that made a new one would hold up all others until it has ended, and two partitions
+    that made several could wait for each other in a circle.
+    """
+    priorities: list[int | None] = [None]
+    if "priority" in rows.columns:
+        found = rows.select("priority").distinct().limit(MOST_LANES).collect()
+        priorities = sorted(row["priority"] for row in found if row["priority"] is not None)
+    with Client(target.conninfo()) as client:
+        for priority in priorities:
+            client.enqueue_batch(queue, [], priority=priority)
 
 
 def _id_bounds(connection: psycopg.Connection, queue: str) -> tuple[int, int]:

@@ -53,17 +53,18 @@ class Target:
             options = {k: str(v) for k, v in given.items() if k not in SETTLED}
             return cls(info.host, info.port, info.dbname, info.user, info.password, options)
 
-    def connect(self) -> psycopg.Connection[Any]:
-        return psycopg.connect(
-            make_conninfo(
-                host=self.host,
-                port=self.port,
-                dbname=self.dbname,
-                user=self.user,
-                password=self.password or None,
-                **self.options,
-            )
+    def conninfo(self) -> str:
+        return make_conninfo(
+            host=self.host,
+            port=self.port,
+            dbname=self.dbname,
+            user=self.user,
+            password=self.password or None,
+            **self.options,
         )
+
+    def connect(self) -> psycopg.Connection[Any]:
+        return psycopg.connect(self.conninfo(), fallback_application_name="pgbaton")
 
     def jdbc_obstacle(self) -> str | None:
         """Why JDBC cannot reach this database; None if it can."""

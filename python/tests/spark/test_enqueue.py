@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import psycopg
@@ -98,6 +99,30 @@ def test_the_stripe_is_the_one_of_the_database(spark: SparkSession, conn: Conn) 
         [keys],
     ).fetchone()[0]
     assert ours == theirs
+
+
+def test_lanes_are_there_before_the_partitions_write(
+    steps: DataFrame, dsn: str, conn: Conn, queues: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write(rows: DataFrame, target: object) -> None:
+        assert conn.execute("select count(*) from pgbaton.lane").fetchone() == (3,)
+        raise RuntimeError("looked")
+
+    monkeypatch.setattr(_jdbc, "write", write)
+    with pytest.raises(RuntimeError, match="looked"):
+        enqueue(steps, dsn, "orders", key="k", priority=F.col("step") % 3)
+
+
+def test_two_calls_at_once_with_other_partitions_do_not_deadlock(
+    steps: DataFrame, dsn: str, drain: Drain
+) -> None:
+    with ThreadPoolExecutor(2) as threads:
+        calls = [
+            threads.submit(enqueue, steps, dsn, "orders", key="k", priority="step", partitions=n)
+            for n in (2, 3)
+        ]
+        assert [call.result().jobs for call in calls] == [3000, 3000]
+    assert len(drain("orders")) == 6000
 
 
 # Payload ----------------------------------------------------------------------------------------
