@@ -10,9 +10,16 @@ declare
     v_allowed constant integer[] := case
         when is_fenced and exists (select from pgbaton.queue_grant) then pgbaton._allowed_queues('work')
     end;
+    v_first pgbaton.span;
     v_taken pgbaton.span[];
     v_all pgbaton.span[] := '{}';
 begin
+    if cardinality(job_ids) = 1 and job_ids[1] > 0 then
+        v_first := pgbaton._take_first(job_ids[1], states, is_fenced, lease_token, v_allowed);
+        if v_first.lo is not null then
+            return array[v_first];
+        end if;
+    end if;
     -- Spans split and merge while we wait for their locks: look again, in a new statement, for ids not found yet.
     loop
         v_taken := pgbaton._take(v_left, states, is_fenced, lease_token, v_allowed);

@@ -5,20 +5,26 @@ create index span_ready_idx on pgbaton.span (lane_id, position) where ready;
 create unique index span_held_key_idx on pgbaton.span (queue_id, held_key)
 where held_key is not null;
 
--- The backstops of the other policies. What is queued was never claimed: a job that was is in retry,
--- also while it waits in line. One that was given back without an attempt is neither.
-create unique index span_short_idx on pgbaton.span (queue_id, singleton_key)
-where policy = 'short' and state = 'pending';
-create unique index span_singleton_idx on pgbaton.span (queue_id, singleton_key)
-where policy = 'singleton' and state in ('active', 'cancelling');
-create unique index span_stately_queued_idx on pgbaton.span (queue_id, singleton_key)
-where policy = 'stately' and state in ('pending', 'waiting') and claimed_at is null;
-create unique index span_stately_retry_idx on pgbaton.span (queue_id, singleton_key)
-where policy = 'stately' and state in ('retry', 'unknown_retry', 'waiting') and attempt > 0;
-create unique index span_stately_active_idx on pgbaton.span (queue_id, singleton_key)
-where policy = 'stately' and state in ('active', 'cancelling');
-create unique index span_exclusive_idx on pgbaton.span (queue_id, singleton_key)
-where policy = 'exclusive' and state in ('pending', 'retry', 'unknown_retry', 'active', 'cancelling');
+-- The backstop of the other policies: one job of a key in each place that the policy counts. One index for all of them,
+-- because every insert into span prepares the predicate of each partial index: six of them cost 6 µs a statement.
+-- What is queued was never claimed: a job that was is in retry, also while it waits in line. One that was given back
+-- without an attempt is neither.
+create unique index span_policy_idx on pgbaton.span (
+    queue_id, singleton_key, (
+        case policy
+            when 'short' then case when state = 'pending' then 'queued' end
+            when 'singleton' then case when state in ('active', 'cancelling') then 'active' end
+            when 'stately' then case
+                when state in ('active', 'cancelling') then 'active'
+                when state in ('pending', 'waiting') and claimed_at is null then 'queued'
+                when state in ('retry', 'unknown_retry', 'waiting') and attempt > 0 then 'retry'
+            end
+            when 'exclusive' then case
+                when state in ('pending', 'retry', 'unknown_retry', 'active', 'cancelling') then 'live'
+            end
+        end
+    )
+) where policy is not null;
 
 -- _promote: the next job of a key.
 create index span_waiting_idx on pgbaton.span (queue_id, singleton_key, key_position)
