@@ -516,6 +516,26 @@ def claim_beside_lanes(bench: Bench) -> bool:
     )
 
 
+def claim_over_queues(bench: Bench) -> bool:
+    """A claim over all of 5,000 queues that have work, as subscriptions are."""
+    times = []
+    with bench.database() as database, bench.connect(database) as conn:
+        conn.execute(
+            "do $$ begin for i in 1 .. 5000 loop"
+            " perform pgbaton.create_queue('queue ' || i);"
+            " perform pgbaton.enqueue_job('queue ' || i) from generate_series(1, 3);"
+            " end loop; end $$"
+        )
+        conn.execute("vacuum analyze")
+        claim = "select count(*) from pgbaton.claim_job_batch('w', batch_size => 10)"
+        conn.execute(claim)
+        times = [
+            seconds(lambda: conn.execute(claim).fetchone(), 20) * 1e3 for _ in range(bench.runs)
+        ]
+    figures = {"runs": bench.runs, "claim_ms": round(statistics.median(times), 2)}
+    return report("claim_over_5000_queues", figures, {"claim_ms": (figures["claim_ms"], 20)})
+
+
 WORKLOADS: dict[str, Callable[[Bench], bool]] = {
     "enqueue_batch": enqueue_batch,
     "enqueue_single": enqueue_single,
@@ -529,6 +549,7 @@ WORKLOADS: dict[str, Callable[[Bench], bool]] = {
     ),
     "claim_beside_hot_key": claim_beside_hot_key,
     "claim_beside_lanes": claim_beside_lanes,
+    "claim_over_queues": claim_over_queues,
 }
 
 
