@@ -14,11 +14,13 @@ create unique index span_policy_idx on pgbaton.span (
         case policy
             when 'short' then case when state = 'pending' then 'queued' end
             when 'singleton' then case when state in ('active', 'cancelling') then 'active' end
-            when 'stately' then case
-                when state in ('active', 'cancelling') then 'active'
-                when state in ('pending', 'waiting') and claimed_at is null then 'queued'
-                when state in ('retry', 'unknown_retry', 'waiting') and attempt > 0 then 'retry'
-            end
+            when 'stately'
+                then
+                    case
+                        when state in ('active', 'cancelling') then 'active'
+                        when state in ('pending', 'waiting') and claimed_at is null then 'queued'
+                        when state in ('retry', 'unknown_retry', 'waiting') and attempt > 0 then 'retry'
+                    end
             when 'exclusive' then case
                 when state in ('pending', 'retry', 'unknown_retry', 'active', 'cancelling') then 'live'
             end
