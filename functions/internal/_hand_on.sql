@@ -20,7 +20,11 @@ begin
         select p.queue_id, p.held_key from unnest(v_promoted) as p
     ) and not exists (
         select from pgbaton.span as s
-        where s.queue_id = f.queue_id and s.held_key = f.singleton_key
+        where s.queue_id = f.queue_id and s.held_key = f.singleton_key and s.state <> 'pending'
+        offset 0
+    ) and not exists (
+        select from pgbaton.span as s
+        where s.queue_id = f.queue_id and s.held_key = f.singleton_key and s.state = 'pending'
         offset 0
     ) and exists (
         select from pgbaton.span as s

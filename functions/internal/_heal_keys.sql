@@ -34,7 +34,11 @@ begin
         from waiting as w
         where w.step > 0 and not exists (
             select from pgbaton.span as s
-            where s.queue_id = w.queue_id and s.held_key = w.singleton_key
+            where s.queue_id = w.queue_id and s.held_key = w.singleton_key and s.state <> 'pending'
+            offset 0
+        ) and not exists (
+            select from pgbaton.span as s
+            where s.queue_id = w.queue_id and s.held_key = w.singleton_key and s.state = 'pending'
             offset 0
         ) and not exists (
             select from pgbaton.baton_release as r

@@ -23,7 +23,11 @@ begin
         -- In one statement, so that whoever promoted the same key meanwhile also changed the head we saw.
         where not may_be_held or not exists (
             select from pgbaton.span as s
-            where s.queue_id = f.queue_id and s.held_key = f.singleton_key
+            where s.queue_id = f.queue_id and s.held_key = f.singleton_key and s.state <> 'pending'
+            offset 0
+        ) and not exists (
+            select from pgbaton.span as s
+            where s.queue_id = f.queue_id and s.held_key = f.singleton_key and s.state = 'pending'
             offset 0
         )
     ), locked as materialized (

@@ -4,12 +4,10 @@ language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-    v_holder record;
+    v_holder constant pgbaton.span := pgbaton._holder(queue.id, job.singleton_key);
+    v_since constant timestamptz := coalesce(v_holder.changed_at, v_holder.claimed_at);
 begin
-    select s.lo, s.state, coalesce(s.changed_at, s.claimed_at) as since, s.run_at into v_holder
-    from pgbaton.span as s
-    where s.queue_id = queue.id and s.held_key = job.singleton_key;
-    if not found then
+    if v_holder.lo is null then
         return format(
             'Job %s waits for the baton of key "%s", which nobody holds: '
             'the next claim passes it on once open producers have ended.',
@@ -20,7 +18,7 @@ begin
         job.id, v_holder.lo, job.singleton_key, v_holder.state,
         case
             when v_holder.run_at > pgbaton._now() then format(' and runs not before %s', v_holder.run_at)
-            when v_holder.since is not null then format(' since %s', v_holder.since)
+            when v_since is not null then format(' since %s', v_since)
             else ''
         end,
         case when v_holder.state = 'failed' then format(

@@ -9,7 +9,7 @@ set jit = off
 as $$
 declare
     v_queue constant pgbaton.queue := pgbaton._require_baton(queue, singleton_key);
-    v_span pgbaton.span;
+    v_span constant pgbaton.span := pgbaton._holder(v_queue.id, singleton_key);
 begin
     if coalesce(reason, '') = '' then
         raise exception using
@@ -17,9 +17,7 @@ begin
             message = 'reason is null or empty',
             hint = 'Say why: the audit keeps it.';
     end if;
-    select s.* into v_span from pgbaton.span as s
-    where s.queue_id = v_queue.id and s.held_key = reset_fifo_key.singleton_key;
-    if not found then
+    if v_span.lo is null then
         -- Nobody holds it: have the next claim look whether somebody should.
         insert into pgbaton.baton_release (queue_id, singleton_key) values (v_queue.id, singleton_key);
     elsif v_span.state = 'failed' then

@@ -12,7 +12,9 @@ begin
     on conflict on constraint paused_key_pkey do nothing;
     if found then
         update pgbaton.span as s set ready = false
-        where s.queue_id = v_queue.id and s.held_key = pause_key.singleton_key and s.ready;
+        where s.lo = (pgbaton._holder(v_queue.id, pause_key.singleton_key)).lo
+            and s.held_key = pause_key.singleton_key
+            and s.ready;
         perform pgbaton._audit('pause_key', queue, null, singleton_key, null);
     end if;
 end;

@@ -13,7 +13,8 @@ begin
     if found then
         update pgbaton.span as s
         set ready = true, position = nextval('pgbaton.position_seq')
-        where s.queue_id = v_queue.id and s.held_key = resume_key.singleton_key
+        where s.lo = (pgbaton._holder(v_queue.id, resume_key.singleton_key)).lo
+            and s.held_key = resume_key.singleton_key
             and s.state in ('pending', 'retry', 'unknown_retry') and coalesce(s.run_at <= pgbaton._now(), true)
         returning s.lane_id into v_lane_id;
         perform pgbaton._wake(array[v_lane_id]);

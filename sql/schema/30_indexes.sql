@@ -1,9 +1,13 @@
 -- claim_job_batch: the claimable spans of a lane in line.
 create index span_ready_idx on pgbaton.span (lane_id, position) where ready;
 
--- The FIFO backstop: one holder a key. It alarms; no call relies on catching its violation.
+-- The FIFO backstop: of a key one job runs, is between attempts or failed. It alarms; no call relies on catching its
+-- violation. A job that has the baton and was not claimed yet stands in an index of its own, not unique: under an old
+-- snapshot each unique entry is compared with the dead ones of all earlier jobs of its key, and so there is one a job.
 create unique index span_held_key_idx on pgbaton.span (queue_id, held_key)
-where held_key is not null;
+where held_key is not null and state <> 'pending';
+create index span_pending_key_idx on pgbaton.span (queue_id, held_key)
+where held_key is not null and state = 'pending';
 
 -- The backstop of the other policies: one job of a key in each place that the policy counts. One index for all of them,
 -- because every insert into span prepares the predicate of each partial index: six of them cost 6 µs a statement.
