@@ -10,6 +10,9 @@ set enable_bitmapscan = off
 set jit = off
 as $$
 begin
+    if result is null and lease_token is not null and pgbaton._complete_first(job_id, lease_token) then
+        return;
+    end if;
     if job_id is null or cardinality(pgbaton._complete(
         array[job_id], lease_token, case when result is not null then array[result] end
     )) = 0 then

@@ -1,0 +1,40 @@
+create or replace function pgbaton._add_plain_job(
+    queue text, payload jsonb, priority integer, job_type text, tags text[]
+)
+returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_now constant timestamptz := pgbaton._now();
+    v_labels record;
+    v_job_id bigint;
+begin
+    perform pg_advisory_xact_lock_shared(pgbaton._lock_class() + 1, hashtext(queue) & 255);  -- as in _enter_queue
+    select q.id as queue_id, l.id as lane_id into v_labels
+    from pgbaton.queue as q
+    inner join pgbaton.lane as l on l.queue_id = q.id
+    where q.name = _add_plain_job.queue and q.policy = 'standard' and l.priority = _add_plain_job.priority
+        and l.job_type = _add_plain_job.job_type and l.tags = _add_plain_job.tags
+        and not exists (select from pgbaton.queue_grant)
+        and not exists (select from pgbaton.sleeper);
+    if not found then
+        return null;
+    end if;
+    -- The job comes first, and with it the transaction id, then the position: see _note_horizon.
+    with stored as (
+        insert into pgbaton.job (id, created_at, day, lane_id, payload)
+        values (nextval('pgbaton.job_id_seq'), v_now, pgbaton._day(v_now), v_labels.lane_id, payload)
+        returning id, day
+    )
+    insert into pgbaton.span (lo, hi, position, day, queue_id, lane_id, state, ready)
+    select s.id, s.id, nextval('pgbaton.position_seq'), s.day, v_labels.queue_id, v_labels.lane_id, 'pending', true
+    from stored as s
+    returning lo into v_job_id;
+    return v_job_id;
+end;
+$$;
+comment on function pgbaton._add_plain_job(text, jsonb, integer, text, text[]) is
+'The short way of enqueue_job for the plainest job: one of a standard queue and a lane that is there, while
+nobody sleeps and no grant narrows anybody. Each call and each expression on the long way is prepared anew in
+every transaction. Null when it is not that plain.';

@@ -1,0 +1,37 @@
+create or replace function pgbaton._complete_first(job_id bigint, lease_token bigint)
+returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_span pgbaton.span;
+begin
+    -- By its id alone: with the token and the state in the statement, all spans of the claim would be read.
+    select s.* into v_span from pgbaton.span as s where s.lo = _complete_first.job_id for update;
+    if not found or v_span.lease_token is distinct from _complete_first.lease_token
+        or v_span.state not in ('active', 'cancelling') or exists (select from pgbaton.queue_grant)
+    then
+        return false;
+    elsif v_span.hi > v_span.lo then
+        update pgbaton.span as s set lo = s.lo + 1, position = s.position + 1 where s.lo = v_span.lo;
+    else
+        delete from pgbaton.span as s where s.lo = v_span.lo;
+    end if;
+    insert into pgbaton.job_history (
+        lo, hi, claimed_at, started_at, finished_at, run_at, day, queue_id, lane_id, state, attempt, extra_attempts,
+        worker_id
+    )
+    values (
+        v_span.lo, v_span.lo, v_span.claimed_at, v_span.started_at, pgbaton._now(), v_span.run_at, v_span.day,
+        v_span.queue_id, v_span.lane_id, 'completed', v_span.attempt, v_span.extra_attempts, v_span.worker_id
+    );
+    if v_span.held_key is not null then
+        perform pgbaton._pass_batons_of(array[v_span]);
+    end if;
+    return true;
+end;
+$$;
+comment on function pgbaton._complete_first(bigint, bigint) is
+'The short way of complete_job for the first job of a span under this token, as it is when a worker
+acknowledges one job after the other: what _carve and _finish do, without their calls, which are prepared anew
+in every transaction. False when it is another job.';
