@@ -58,7 +58,7 @@ begin
         order by k.id
         offset 0
     ) as j
-    where s.lease_token = v_token and s.state in ('active', 'cancelling')
+    where s.lease_token = v_token
     order by l.priority desc, s.position, j.id;
 end;
 $$;

@@ -18,13 +18,13 @@ begin
     -- Until none is left: a span that was split while we waited for its lock lives on in other rows.
     while exists (
         select from pgbaton.span as s
-        where s.lease_token = complete_claim.lease_token and s.state in ('active', 'cancelling')
+        where s.lease_token = complete_claim.lease_token
             and (v_allowed is null or s.queue_id = any (v_allowed))
         offset 0
     ) loop
         with held as materialized (
             select s.lo from pgbaton.span as s
-            where s.lease_token = complete_claim.lease_token and s.state in ('active', 'cancelling')
+            where s.lease_token = complete_claim.lease_token
                 and (v_allowed is null or s.queue_id = any (v_allowed))
             order by s.lo
             for update
