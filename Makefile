@@ -13,8 +13,8 @@ timed = start=$$(date +%s); $(2); status=$$?; \
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help build install lint fmt test test-sql test-python test-spark check demo demo-smoke db \
-	bench docs clean
+.PHONY: help build install lint fmt test test-sql test-python test-spark proof prove check \
+	demo demo-smoke db bench docs clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 14
@@ -48,10 +48,19 @@ test-sql: $(VENV)/.dev build ## run the pgTAP files on every PostgreSQL found he
 	$(PY) pgtap/run.py
 
 test-python: $(VENV)/.dev ## run pytest without the Spark tests
-	$(PY) -m pytest -m "not spark" --ignore=python/tests/spark --junitxml=build/junit-python.xml
+	$(PY) -m pytest -m "not spark and not proof" --ignore=python/tests/spark \
+		--junitxml=build/junit-python.xml
 
 test-spark: $(VENV)/.dev $(VENV)/.demo ## run the Spark tests
 	$(PY) -m pytest -m spark --junitxml=build/junit-spark.xml
+
+proof: ## run every test but Spark's, and coverage, and sum it up (≤ 20 minutes)
+	@$(call timed,proof,$(MAKE) --no-print-directory prove coverage && $(PY) python/tests/proof.py)
+
+prove: $(VENV)/.dev build
+	rm -rf build/proof
+	PGBATON_PROOF=1 $(PY) -m pytest -m "not spark" --ignore=python/tests/spark \
+		--junitxml=build/junit-proof.xml
 
 check: ## everything CI runs: lint build test test-spark demo-smoke
 	@$(call timed,check,$(MAKE) --no-print-directory lint build test test-spark demo-smoke)
