@@ -1,4 +1,4 @@
-"""A server for the session and a fresh database with pgbaton in it for every test.
+"""A server for the session, a database with pgbaton for every test, sessions for races.
 
 PGBATON_TEST_DB says which server: `dsn` is the one of PGBATON_DSN, `docker` a testcontainer,
 `embedded` a throw-away server of our own; `auto`, the default, takes `dsn` if PGBATON_DSN is set,
@@ -16,8 +16,10 @@ from typing import Any, LiteralString
 
 import psycopg
 import pytest
+from invariants import assert_sound, empty
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
+from sessions import Clock, Session
 
 from pgbaton.embedded import temporary_server
 from pgbaton.install import install
@@ -97,3 +99,51 @@ def conn(dsn: str) -> Iterator[psycopg.Connection[Any]]:
     """A connection to the database of `dsn`, in autocommit mode."""
     with psycopg.connect(dsn, autocommit=True) as connection:
         yield connection
+
+
+@pytest.fixture(scope="session")
+def races_dsn(server_dsn: str, template: str) -> Iterator[str]:
+    """One database for all races: making one takes longer than most of them."""
+    name = sql.Identifier(template + "_races")
+    with psycopg.connect(server_dsn, autocommit=True) as conn:
+        conn.execute(
+            sql.SQL("create database {} template {}").format(name, sql.Identifier(template))
+        )
+        yield make_conninfo(server_dsn, dbname=template + "_races")
+        conn.execute(sql.SQL("drop database {} with (force)").format(name))
+
+
+@pytest.fixture
+def open_session(races_dsn: str) -> Iterator[Callable[[], Session]]:
+    """Opens sessions to a database in which nothing was enqueued yet."""
+    opened: list[Session] = []
+    with psycopg.connect(races_dsn, autocommit=True) as observer:
+        empty(observer)
+
+        def open_one() -> Session:
+            opened.append(Session(races_dsn, observer))
+            return opened[-1]
+
+        yield open_one
+        for session in opened:
+            observer.execute("select pg_terminate_backend(%s)", [session.pid])
+            session.close()
+
+
+@pytest.fixture
+def db(open_session: Callable[[], Session]) -> Session:
+    """The session that arranges and looks."""
+    return open_session()
+
+
+@pytest.fixture
+def sound(db: Session) -> Callable[[], None]:
+    """Checks the invariants; call it when all transactions have ended."""
+    return lambda: assert_sound(db.conn)
+
+
+@pytest.fixture
+def clock(db: Session) -> Iterator[Clock]:
+    """Stops the clock of pgbaton; the test moves it."""
+    with Clock(db.conn) as stopped:
+        yield stopped
