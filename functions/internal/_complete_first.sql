@@ -6,10 +6,14 @@ as $$
 declare
     v_span pgbaton.span;
 begin
+    -- Before anything is locked: a narrowed caller must not hold up jobs of other queues.
+    if exists (select from pgbaton.queue_grant) then
+        return false;
+    end if;
     -- By its id alone: with the token and the state in the statement, all spans of the claim would be read.
     select s.* into v_span from pgbaton.span as s where s.lo = _complete_first.job_id for update;
     if not found or v_span.lease_token is distinct from _complete_first.lease_token
-        or v_span.state not in ('active', 'cancelling') or exists (select from pgbaton.queue_grant)
+        or v_span.state not in ('active', 'cancelling')
     then
         return false;
     elsif v_span.hi > v_span.lo then

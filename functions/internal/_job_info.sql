@@ -1,4 +1,4 @@
-create or replace function pgbaton._job_info(job_id bigint)
+create or replace function pgbaton._job_info(job_id bigint, action text)
 returns pgbaton.job_info
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -7,6 +7,7 @@ set jit = off
 as $$
 declare
     v_info pgbaton.job_info;
+    v_allowed constant integer[] := pgbaton._allowed_queues(action);
 begin
     select
         j.id, q.name, l.job_type, l.tags, l.priority, j.singleton_key, coalesce(h.attempt, s.attempt),
@@ -28,12 +29,12 @@ begin
     left join pgbaton.span as s on s.lo > j.id - 64 and s.lo <= j.id and s.hi >= j.id
     left join pgbaton.job_history as h on h.day = j.day and h.lo > j.id - 64 and h.lo <= j.id and h.hi >= j.id
     left join pgbaton.job_report as r on r.job_id = j.id and r.day = j.day
-    where j.id = _job_info.job_id;
+    where j.id = _job_info.job_id and (v_allowed is null or q.id = any (v_allowed));
     if not found then
-        perform pgbaton._refuse(job_id, 'get_job');
+        perform pgbaton._refuse(job_id, 'get_job', action => action);
     end if;
     return v_info;
 end;
 $$;
-comment on function pgbaton._job_info(bigint) is
-'All that is known of a job. Raises PB002 or 22004.';
+comment on function pgbaton._job_info(bigint, text) is
+'All that is known of a job, to a caller who may do that on its queue. Raises PB002 or 22004.';

@@ -1,12 +1,13 @@
 create or replace function pgbaton._refuse(
-    job_id bigint, call text, is_fenced boolean default false, lease_token bigint default null
+    job_id bigint, call text, is_fenced boolean default false, lease_token bigint default null,
+    action text default 'work'
 )
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-    v_refusal constant text := pgbaton._refusal(job_id, lease_token);
+    v_refusal constant text := pgbaton._refusal(job_id, lease_token, action);
 begin
     if job_id is null then
         raise exception using
@@ -17,7 +18,7 @@ begin
         raise exception using
             errcode = 'PB002',
             message = format('job %s does not exist', job_id),
-            hint = 'It was never committed, or its retention is over.';
+            hint = 'It was never committed, its retention is over, or its queue is not yours.';
     elsif v_refusal = 'lease_lost' and is_fenced then
         raise exception using
             errcode = 'PB004',
@@ -36,5 +37,5 @@ begin
         hint = format('pgbaton.why_not_running(%s) says what it is doing.', job_id);
 end;
 $$;
-comment on function pgbaton._refuse(bigint, text, boolean, bigint) is
+comment on function pgbaton._refuse(bigint, text, boolean, bigint, text) is
 'Raises why a call on one job cannot be done: PB002, PB003 or, for a fenced call, PB004.';

@@ -10,21 +10,21 @@ declare
     v_spans pgbaton.span[];
 begin
     perform pgbaton._require_action(v_queue, 'operate');
-    if exists (
+    if job_id is not null and not exists (
         select from pgbaton.job as j
         inner join pgbaton.lane as l on l.id = j.lane_id
-        where j.id = _take_one.job_id and l.queue_id <> v_queue.id
+        where j.id = _take_one.job_id and l.queue_id = v_queue.id
     ) then
         raise exception using
             errcode = 'PB002',
             message = format('job %s is not in queue "%s"', job_id, queue),
-            hint = format('pgbaton.get_job(%s) says where it is.', job_id);
+            hint = 'It is in another queue, was never committed, or its retention is over.';
     end if;
     if job_id is not null then
         v_spans := pgbaton._carve(array[job_id], states);
     end if;
     if v_spans is null or cardinality(v_spans) = 0 then
-        perform pgbaton._refuse(job_id, call);
+        perform pgbaton._refuse(job_id, call, action => 'operate');
     end if;
     return v_spans[1];
 end;

@@ -3,14 +3,11 @@ returns pgbaton.job_info
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
-declare
-    v_info constant pgbaton.job_info := pgbaton._job_info(job_id);
 begin
-    perform pgbaton._queue_filter(v_info.queue, 'monitor');
-    return v_info;
+    return pgbaton._job_info(job_id, 'monitor');
 end;
 $$;
 comment on function pgbaton.get_job(bigint) is
 'All that is known of a job, live or ended: what was enqueued, its state, its last claim, result, last error,
 progress (100 once it has completed).
-Raises PB002 (no such job), PB009 or 22004.';
+Raises PB002 (no such job) or 22004.';

@@ -8,7 +8,7 @@ set enable_bitmapscan = off
 set jit = off
 as $$
 declare
-    v_info constant pgbaton.job_info := pgbaton._job_info(job_id);
+    v_info constant pgbaton.job_info := pgbaton._job_info(job_id, 'operate');
     v_span constant pgbaton.span := pgbaton._take_one(
         v_info.queue, job_id, array['failed']::pgbaton.job_state[], 'delete_dead_job'
     );

@@ -8,7 +8,7 @@ set enable_bitmapscan = off
 set jit = off
 as $$
 declare
-    v_info constant pgbaton.job_info := pgbaton._job_info(job_id);
+    v_info constant pgbaton.job_info := pgbaton._job_info(job_id, 'operate');
     v_queue constant pgbaton.queue := pgbaton._enter_queue(v_info.queue, 'operate');
     v_new_id constant bigint := nextval('pgbaton.job_id_seq');
     v_old pgbaton.job;

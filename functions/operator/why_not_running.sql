@@ -4,10 +4,9 @@ language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-    v_job constant pgbaton.job_info := pgbaton._job_info(job_id);
+    v_job constant pgbaton.job_info := pgbaton._job_info(job_id, 'operate');
     v_queue constant pgbaton.queue := pgbaton._require_queue((v_job).queue);
 begin
-    perform pgbaton._require_action(v_queue, 'operate');
     return case
         when v_job.state = 'active' then format(
             'Job %s is running: worker %s claimed it at %s, its lease ends at %s.',
@@ -67,4 +66,4 @@ begin
 end;
 $$;
 comment on function pgbaton.why_not_running(bigint) is
-'Says in one sentence why a job is not running, and which call helps. Raises PB002, PB009 or 22004.';
+'Says in one sentence why a job is not running, and which call helps. Raises PB002 or 22004.';

@@ -10,6 +10,7 @@ begin
     if force is not true then
         perform pgbaton._require_no_live_jobs(v_queue, 'Drain it, or pass force => true to drop its jobs as well.');
     end if;
+    perform pgbaton._require_other_grants(v_queue);
     -- What of its days is left in job and job_history belongs to nobody then, and goes with its day.
     delete from pgbaton.span as s where s.queue_id = v_queue.id;
     delete from pgbaton.baton_release as r where r.queue_id = v_queue.id;
@@ -29,4 +30,4 @@ $$;
 comment on function pgbaton.drop_queue(text, boolean) is
 'Removes a queue with its history, subscriptions, schedules and grants; with force also its live jobs, and what
 a worker still sends for one of them is not_found. Waits for open producers. Raises PB001, PB008 (live jobs,
-without force) or 22004.';
+without force), PB009 (a role is narrowed to this queue alone) or 22004.';

@@ -23,5 +23,6 @@ $$;
 comment on function pgbaton.grant_queue(name, text, text) is
 'Narrows a role, and whoever is a member of it, to the queues and actions (enqueue, work, operate, monitor)
 that are granted to it. A role without any grant may do on every queue what its membership in the roles of
-pgbaton allows. Superusers are not narrowed.
+pgbaton allows. Superusers are not narrowed. Roles are known by name: a renamed one has no grants.
+To a role that may not do what a call does on the queue of a job, the job is unknown.
 Raises PB001, PB009 (the caller is narrowed itself), 42704 (no such role) or 22023.';
