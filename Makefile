@@ -13,8 +13,8 @@ timed = start=$$(date +%s); $(2); status=$$?; \
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help build install lint fmt test test-sql test-python test-spark proof prove check \
-	demo demo-smoke db bench docs clean
+.PHONY: help build install lint fmt sync test test-sql test-python test-spark proof prove check \
+	demo demo-smoke db bench docs freeze clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 14
@@ -34,12 +34,16 @@ lint: $(VENV)/.dev ## check style and types; changes nothing
 	$(VENV)/bin/sqlfluff lint --processes 0 sql functions
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
+	$(PY) python/make_sync.py --check
 	$(VENV)/bin/mypy
 
 fmt: $(VENV)/.dev ## format Python and the SQL outside function bodies
 	$(VENV)/bin/ruff check --fix .
 	$(VENV)/bin/ruff format .
 	$(VENV)/bin/sqlfluff fix --processes 0 sql functions
+
+sync: $(VENV)/.dev ## write the client without async from the one with it
+	$(PY) python/make_sync.py
 
 test: ## run test-sql and test-python
 	@$(call timed,test,$(MAKE) --no-print-directory test-sql test-python)
@@ -79,6 +83,9 @@ bench: $(VENV)/.dev ## measure, one JSON line per workload
 
 docs: $(VENV)/.embedded ## write docs/reference.md from the comments on the functions
 	$(PY) docs/reference.py
+
+freeze: ## keep this state as the release it becomes, for the upgrade tests; before its git tag only
+	@$(PYTHON) migrations/freeze.py
 
 clean: ## remove everything that was built; stop the embedded database, keep its data
 	@if [ -x $(VENV)/bin/pgbaton ] && [ -z "$$PGBATON_DSN" ]; then $(VENV)/bin/pgbaton db stop; fi

@@ -1,7 +1,7 @@
 """pgbaton: a job queue inside PostgreSQL with strict order per key."""
 
 from pgbaton._arguments import DEFAULT, Default, Interval, JobFilter, Json, NewJob
-from pgbaton.client import Client, Pool
+from pgbaton.client import AsyncClient, AsyncPool, Client, Pool
 from pgbaton.errors import (
     DuplicateJob,
     IncompatibleServer,
@@ -42,6 +42,8 @@ from pgbaton.models import (
 
 __all__ = [
     "DEFAULT",
+    "AsyncClient",
+    "AsyncPool",
     "BlockedKey",
     "CancelOutcome",
     "ClaimedJob",

@@ -16,7 +16,7 @@ import pytest
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from pgbaton import DEFAULT, Client, JobState, UnknownJob, _assemble, _calls
+from pgbaton import DEFAULT, AsyncClient, Client, JobState, UnknownJob, _assemble, _calls
 from pgbaton.embedded import Bindir, default_bindir, find_bindirs, temporary_server
 from pgbaton.install import install, version
 
@@ -146,6 +146,17 @@ def test_docstrings_name_every_parameter_with_its_default(functions: dict[str, F
                 text,
             )
         assert ("Returns:" in doc) == (inspect.signature(method).return_annotation != "None"), name
+
+
+def test_the_asynchronous_client_has_the_same_calls_and_nothing_but_its_streams_besides() -> None:
+    theirs = {name: m for name, m in vars_of(AsyncClient).items() if not name.startswith("_")}
+    mine = {**methods(), "close": Client.close}
+    assert set(theirs) - set(mine) <= {"stream_jobs"}
+    for name, method in mine.items():
+        assert inspect.signature(theirs[name]) == inspect.signature(method), name
+        assert inspect.getdoc(theirs[name]) == inspect.getdoc(method), name
+        assert inspect.iscoroutinefunction(theirs[name]), name
+        assert not inspect.iscoroutinefunction(method), name
 
 
 @pytest.fixture

@@ -1,3 +1,4 @@
+# Written by make sync from _async: change it there.
 """Calls that make and manage queues: functions/queue."""
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pgbaton._arguments import (
     intervals,
     text,
 )
-from pgbaton._calls import Caller
+from pgbaton._sync.caller import Caller
 from pgbaton.models import OnExhausted, QueueInfo, QueuePolicy
 
 

@@ -1,3 +1,4 @@
+# Written by make sync from _async: change it there.
 """Calls that add jobs: functions/producer."""
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from pgbaton._arguments import (
     text,
     texts,
 )
-from pgbaton._calls import Caller, as_it_is
+from pgbaton._calls import as_it_is
+from pgbaton._sync.caller import Caller
 from pgbaton.models import EnqueueOutcome, SubscriptionInfo
 
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pgbaton._arguments import Json, integer, text, texts
-from pgbaton._calls import Caller, as_it_is
+from pgbaton._async.caller import Caller
+from pgbaton._calls import as_it_is
 from pgbaton.models import FifoStat, HealthCheck, JobInfo, JobStats, KvEntry, QueueStat
 
 
 class MonitorCalls(Caller):
     """Role pgbaton_monitor."""
 
-    def get_job(self, job_id: int) -> JobInfo:
+    async def get_job(self, job_id: int) -> JobInfo:
         """All that is known of a job, live or ended.
 
         Args:
@@ -24,9 +25,9 @@ class MonitorCalls(Caller):
         Raises:
             UnknownJob: there is no such job.
         """
-        return self._row(JobInfo, "get_job", {"job_id": integer(job_id)})
+        return await self._row(JobInfo, "get_job", {"job_id": integer(job_id)})
 
-    def get_job_stats(self, tags: Iterable[str] | None = None) -> JobStats:
+    async def get_job_stats(self, tags: Iterable[str] | None = None) -> JobStats:
         """Counts jobs, live and ended.
 
         Args:
@@ -38,9 +39,9 @@ class MonitorCalls(Caller):
         Raises:
             psycopg.errors.InvalidParameterValue: a tag is empty or above 255 bytes.
         """
-        return self._row(JobStats, "get_job_stats", {}, tags=texts(tags))
+        return await self._row(JobStats, "get_job_stats", {}, tags=texts(tags))
 
-    def queue_stats(self, queue: str | None = None) -> list[QueueStat]:
+    async def queue_stats(self, queue: str | None = None) -> list[QueueStat]:
         """Jobs of each queue by what they are doing, and the age of the one that is next.
 
         Args:
@@ -52,9 +53,9 @@ class MonitorCalls(Caller):
         Raises:
             UnknownQueue: there is no such queue.
         """
-        return self._rows(QueueStat, "queue_stats", {}, queue=text(queue))
+        return await self._rows(QueueStat, "queue_stats", {}, queue=text(queue))
 
-    def fifo_stats(self, queue: str | None = None) -> list[FifoStat]:
+    async def fifo_stats(self, queue: str | None = None) -> list[FifoStat]:
         """Keys of FIFO queues: how many jobs each has, which holds it, and for how long.
 
         Args:
@@ -67,17 +68,17 @@ class MonitorCalls(Caller):
             UnknownQueue: there is no such queue.
             NotPermitted: grants narrow the role.
         """
-        return self._rows(FifoStat, "fifo_stats", {}, queue=text(queue))
+        return await self._rows(FifoStat, "fifo_stats", {}, queue=text(queue))
 
-    def health(self) -> list[HealthCheck]:
+    async def health(self) -> list[HealthCheck]:
         """Checks of the server and of the queues.
 
         Returns:
             list[HealthCheck]: each with a sentence that says what was seen and what to do.
         """
-        return self._rows(HealthCheck, "health", {})
+        return await self._rows(HealthCheck, "health", {})
 
-    def kv_get(self, key: Iterable[str]) -> Json:
+    async def kv_get(self, key: Iterable[str]) -> Json:
         """The payload that was stored under a key path when its job failed for good.
 
         Args:
@@ -89,9 +90,9 @@ class MonitorCalls(Caller):
         Raises:
             NotPermitted: grants narrow the role.
         """
-        return self._value(as_it_is, "kv_get", {"key": texts(key)})
+        return await self._value(as_it_is, "kv_get", {"key": texts(key)})
 
-    def kv_list(self, prefix: Iterable[str]) -> list[KvEntry]:
+    async def kv_list(self, prefix: Iterable[str]) -> list[KvEntry]:
         """What is stored under key paths that begin with the same parts.
 
         Args:
@@ -104,9 +105,9 @@ class MonitorCalls(Caller):
             NotPermitted: grants narrow the role.
             psycopg.errors.NullValueNotAllowed: the prefix is None.
         """
-        return self._rows(KvEntry, "kv_list", {"prefix": texts(prefix)})
+        return await self._rows(KvEntry, "kv_list", {"prefix": texts(prefix)})
 
-    def granted_queues(self, action: str | None = None) -> list[str]:
+    async def granted_queues(self, action: str | None = None) -> list[str]:
         """The queues on which the caller may do something.
 
         All of them, unless grant_queue narrowed one of its roles.
@@ -120,12 +121,12 @@ class MonitorCalls(Caller):
         Raises:
             psycopg.errors.InvalidParameterValue: another action.
         """
-        return self._values(str, "granted_queues", {}, action=text(action))
+        return await self._values(str, "granted_queues", {}, action=text(action))
 
-    def version(self) -> str:
+    async def version(self) -> str:
         """Version of pgbaton in the database.
 
         Returns:
             str: for example 0.1.0.
         """
-        return self._value(str, "version", {})
+        return await self._value(str, "version", {})

@@ -17,14 +17,14 @@ from pgbaton._arguments import (
     text,
     texts,
 )
-from pgbaton._calls import Caller
+from pgbaton._async.caller import Caller
 from pgbaton.models import ClaimedJob, JobState, Sleep, Verdict, job_state
 
 
 class WorkerCalls(Caller):
     """Role pgbaton_worker. Delivery is at least once: a handler must bear a second run."""
 
-    def claim_job_batch(
+    async def claim_job_batch(
         self,
         worker_id: str,
         queues: Iterable[str] | None = None,
@@ -51,7 +51,7 @@ class WorkerCalls(Caller):
             UnknownQueue: there is no such queue.
             psycopg.errors.InvalidParameterValue: an argument is out of range or an empty list.
         """
-        return self._rows(
+        return await self._rows(
             ClaimedJob,
             "claim_job_batch",
             {"worker_id": text(worker_id)},
@@ -62,7 +62,7 @@ class WorkerCalls(Caller):
             lease=interval(lease),
         )
 
-    def start_jobs(self, job_ids: Iterable[int], lease_token: int) -> list[Verdict]:
+    async def start_jobs(self, job_ids: Iterable[int], lease_token: int) -> list[Verdict]:
         """Says that claimed jobs now run; sets started_at the first time.
 
         Args:
@@ -76,13 +76,13 @@ class WorkerCalls(Caller):
         Raises:
             psycopg.errors.NullValueNotAllowed: a None.
         """
-        return self._rows(
+        return await self._rows(
             Verdict,
             "start_jobs",
             {"job_ids": integers(job_ids), "lease_token": integer(lease_token)},
         )
 
-    def report_progress(
+    async def report_progress(
         self,
         job_id: int,
         lease_token: int,
@@ -108,7 +108,7 @@ class WorkerCalls(Caller):
             LeaseLost: somebody else has it.
             psycopg.errors.InvalidParameterValue: an argument is out of range.
         """
-        return self._value(
+        return await self._value(
             str,
             "report_progress",
             {"job_id": integer(job_id), "lease_token": integer(lease_token)},
@@ -117,7 +117,7 @@ class WorkerCalls(Caller):
             events_count=integer(events_count),
         )
 
-    def extend_leases(
+    async def extend_leases(
         self, job_ids: Iterable[int], lease_token: int, lease: Interval | None = None
     ) -> list[Verdict]:
         """Holds claimed jobs for another lease from now on.
@@ -135,14 +135,14 @@ class WorkerCalls(Caller):
             psycopg.errors.NullValueNotAllowed: a None.
             psycopg.errors.InvalidParameterValue: the lease is out of range.
         """
-        return self._rows(
+        return await self._rows(
             Verdict,
             "extend_leases",
             {"job_ids": integers(job_ids), "lease_token": integer(lease_token)},
             lease=interval(lease),
         )
 
-    def complete_job(
+    async def complete_job(
         self, job_id: int, result: Json = None, lease_token: int | None = None
     ) -> None:
         """Ends a job as completed.
@@ -157,14 +157,14 @@ class WorkerCalls(Caller):
             InvalidState: it is not running, for example completed before.
             LeaseLost: somebody else has it, or it holds a key and there is no lease_token.
         """
-        self._run(
+        await self._run(
             "complete_job",
             {"job_id": integer(job_id)},
             result=result_value(result),
             lease_token=integer(lease_token),
         )
 
-    def complete_jobs(
+    async def complete_jobs(
         self,
         job_ids: Iterable[int],
         lease_token: int | None = None,
@@ -185,7 +185,7 @@ class WorkerCalls(Caller):
             psycopg.errors.NullValueNotAllowed: a None in job_ids.
             psycopg.errors.ArraySubscriptError: job_ids and results differ in length.
         """
-        return self._rows(
+        return await self._rows(
             Verdict,
             "complete_jobs",
             {"job_ids": integers(job_ids)},
@@ -193,7 +193,7 @@ class WorkerCalls(Caller):
             results=result_values(results),
         )
 
-    def complete_claim(self, lease_token: int) -> int:
+    async def complete_claim(self, lease_token: int) -> int:
         """Ends all jobs that a claim still holds as completed.
 
         Args:
@@ -205,9 +205,9 @@ class WorkerCalls(Caller):
         Raises:
             psycopg.errors.NullValueNotAllowed: lease_token is None.
         """
-        return self._value(int, "complete_claim", {"lease_token": integer(lease_token)})
+        return await self._value(int, "complete_claim", {"lease_token": integer(lease_token)})
 
-    def fail_job(
+    async def fail_job(
         self,
         job_id: int,
         error_message: str,
@@ -233,7 +233,7 @@ class WorkerCalls(Caller):
             LeaseLost: somebody else has it, or it holds a key and there is no lease_token.
             psycopg.errors.InvalidParameterValue: an empty message or a retry_in out of range.
         """
-        return self._value(
+        return await self._value(
             job_state,
             "fail_job",
             {"job_id": integer(job_id), "error_message": text(error_message)},
@@ -242,7 +242,7 @@ class WorkerCalls(Caller):
             retry_in=interval(retry_in),
         )
 
-    def fail_jobs(
+    async def fail_jobs(
         self,
         job_ids: Iterable[int],
         error_messages: Iterable[str],
@@ -266,7 +266,7 @@ class WorkerCalls(Caller):
             psycopg.errors.InvalidParameterValue: an empty message.
             psycopg.errors.ArraySubscriptError: job_ids and error_messages differ in length.
         """
-        return self._rows(
+        return await self._rows(
             Verdict,
             "fail_jobs",
             {"job_ids": integers(job_ids), "error_messages": texts(error_messages)},
@@ -274,7 +274,7 @@ class WorkerCalls(Caller):
             retryable=boolean(retryable),
         )
 
-    def release_jobs(
+    async def release_jobs(
         self, job_ids: Iterable[int], lease_token: int, run_in: Interval | None = None
     ) -> list[Verdict]:
         """Gives claimed jobs back, in their old place, without counting the attempt.
@@ -294,14 +294,14 @@ class WorkerCalls(Caller):
             psycopg.errors.NullValueNotAllowed: a None.
             psycopg.errors.InvalidParameterValue: run_in is out of range.
         """
-        return self._rows(
+        return await self._rows(
             Verdict,
             "release_jobs",
             {"job_ids": integers(job_ids), "lease_token": integer(lease_token)},
             run_in=interval(run_in),
         )
 
-    def stop_job(
+    async def stop_job(
         self, job_id: int, error_message: str | None = None, lease_token: int | None = None
     ) -> None:
         """Ends a running or recovered job as stopped: it is not run again.
@@ -317,14 +317,14 @@ class WorkerCalls(Caller):
             InvalidState: it is not running.
             LeaseLost: somebody else has it, or it holds a key and there is no lease_token.
         """
-        self._run(
+        await self._run(
             "stop_job",
             {"job_id": integer(job_id)},
             error_message=text(error_message),
             lease_token=integer(lease_token),
         )
 
-    def stop_job_with_retry(
+    async def stop_job_with_retry(
         self, job_id: int, error_message: str, lease_token: int | None = None
     ) -> None:
         """Ends a job that failed while it was being cancelled: stopped, one retry counted.
@@ -340,13 +340,13 @@ class WorkerCalls(Caller):
             LeaseLost: somebody else has it, or it holds a key and there is no lease_token.
             psycopg.errors.InvalidParameterValue: an empty message.
         """
-        self._run(
+        await self._run(
             "stop_job_with_retry",
             {"job_id": integer(job_id), "error_message": text(error_message)},
             lease_token=integer(lease_token),
         )
 
-    def mark_job_unknown_stopped(self, job_id: int, error_message: str | None = None) -> None:
+    async def mark_job_unknown_stopped(self, job_id: int, error_message: str | None = None) -> None:
         """Ends a job of which nobody knows whether it still runs, as unknown_stopped.
 
         If it held its key, the next job runs. Its own late completion is still accepted.
@@ -359,13 +359,13 @@ class WorkerCalls(Caller):
             UnknownJob: there is no such job.
             InvalidState: it is neither running nor recovered.
         """
-        self._run(
+        await self._run(
             "mark_job_unknown_stopped",
             {"job_id": integer(job_id)},
             error_message=text(error_message),
         )
 
-    def acknowledge_cancellation(
+    async def acknowledge_cancellation(
         self, job_id: int, was_executing: bool, lease_token: int | None = None
     ) -> None:
         """The worker's answer to a cancellation; the next job of its key runs.
@@ -382,13 +382,13 @@ class WorkerCalls(Caller):
             LeaseLost: somebody else has it, or it holds a key and there is no lease_token.
             psycopg.errors.NullValueNotAllowed: was_executing is None.
         """
-        self._run(
+        await self._run(
             "acknowledge_cancellation",
             {"job_id": integer(job_id), "was_executing": boolean(was_executing)},
             lease_token=integer(lease_token),
         )
 
-    def worker_heartbeat(
+    async def worker_heartbeat(
         self, worker_id: str, capacity: int | None = None, tags: Iterable[str] | None = None
     ) -> list[int]:
         """Notes that a worker lives.
@@ -404,7 +404,7 @@ class WorkerCalls(Caller):
         Raises:
             psycopg.errors.InvalidParameterValue: an argument is out of range.
         """
-        return self._value(
+        return await self._value(
             list,
             "worker_heartbeat",
             {"worker_id": text(worker_id)},
@@ -412,7 +412,7 @@ class WorkerCalls(Caller):
             tags=texts(tags),
         )
 
-    def mark_worker_unresponsive(self, worker_id: str) -> int:
+    async def mark_worker_unresponsive(self, worker_id: str) -> int:
         """Takes all jobs from a worker.
 
         Running ones run again (failed when no attempt is left), those being cancelled end as
@@ -427,9 +427,9 @@ class WorkerCalls(Caller):
         Raises:
             psycopg.errors.InvalidParameterValue: the name is empty or too long.
         """
-        return self._value(int, "mark_worker_unresponsive", {"worker_id": text(worker_id)})
+        return await self._value(int, "mark_worker_unresponsive", {"worker_id": text(worker_id)})
 
-    def wait_for_jobs(
+    async def wait_for_jobs(
         self,
         worker_id: str,
         queues: Iterable[str] | None = None,
@@ -459,7 +459,7 @@ class WorkerCalls(Caller):
             NotPermitted: grants narrow the role.
             psycopg.errors.InvalidParameterValue: an argument is out of range or an empty list.
         """
-        return self._row(
+        return await self._row(
             Sleep,
             "wait_for_jobs",
             {"worker_id": text(worker_id)},
@@ -469,7 +469,7 @@ class WorkerCalls(Caller):
             max_wait=interval(max_wait),
         )
 
-    def run_maintenance(self) -> dict[str, Any]:
+    async def run_maintenance(self) -> dict[str, Any]:
         """Upkeep that any worker calls every few seconds; cheap when there is nothing to do.
 
         It runs schedules, recovers ended leases, makes due jobs claimable, expires dead letters,
@@ -478,4 +478,4 @@ class WorkerCalls(Caller):
         Returns:
             dict[str, Any]: what it did; {"skipped": ...} when another session is at it.
         """
-        return self._value(dict, "run_maintenance", {})
+        return await self._value(dict, "run_maintenance", {})

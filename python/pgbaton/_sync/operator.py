@@ -1,3 +1,4 @@
+# Written by make sync from _async: change it there.
 """Calls that look into trouble and end it: functions/operator."""
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from pgbaton._arguments import (
     text,
     texts,
 )
-from pgbaton._calls import Caller, as_it_is
+from pgbaton._calls import as_it_is
+from pgbaton._sync.caller import Caller
 from pgbaton.models import BlockedKey, CancelOutcome, DeadJob, ScheduleInfo
 
 

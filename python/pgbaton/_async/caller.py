@@ -1,0 +1,141 @@
+"""How a call reaches the server: over a connection of the client's, the user's, or of a pool."""
+
+from __future__ import annotations
+
+from asyncio import Lock
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any, Protocol, TypeVar
+
+import psycopg
+from psycopg.rows import tuple_row
+
+from pgbaton import _calls
+from pgbaton._arguments import Argument
+from pgbaton._calls import Required, Rows
+from pgbaton.errors import IncompatibleServer, typed
+from pgbaton.models import R, read_rows
+
+T = TypeVar("T")
+
+
+class AsyncPool(Protocol):
+    """What a client needs of a pool; psycopg_pool.AsyncConnectionPool has it."""
+
+    def connection(self) -> AbstractAsyncContextManager[psycopg.AsyncConnection[Any]]:
+        """Lends a connection for a call and commits it afterwards."""
+        ...
+
+
+class OwnConnection:
+    """One connection in autocommit mode, opened by the first call and again once it was lost."""
+
+    def __init__(self, dsn: str) -> None:
+        self._dsn = dsn
+        self._connection: psycopg.AsyncConnection[Any] | None = None
+        self._lock = Lock()
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
+        yield await self._open()
+
+    async def _open(self) -> psycopg.AsyncConnection[Any]:
+        async with self._lock:
+            if self._connection is None or self._connection.closed:
+                # Prepared statements would not survive a PgBouncer that knows nothing of them.
+                self._connection = await psycopg.AsyncConnection.connect(
+                    self._dsn,
+                    autocommit=True,
+                    prepare_threshold=None,
+                    fallback_application_name="pgbaton",
+                )
+            return self._connection
+
+    async def close(self) -> None:
+        async with self._lock:
+            if self._connection is not None:
+                await self._connection.close()
+
+
+class BorrowedConnection:
+    """A connection of the caller's: never committed, rolled back or closed here."""
+
+    def __init__(self, connection: psycopg.AsyncConnection[Any]) -> None:
+        self._connection = connection
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
+        yield self._connection
+
+
+class Caller:
+    """Calls functions of one database; `required` arguments are sent, others unless None."""
+
+    def __init__(self, pool: AsyncPool) -> None:
+        self._pool = pool
+        self._closed = False
+        self._is_checked = False
+
+    async def _rows(
+        self, kind: type[R], function: str, required: Required, **optional: Argument
+    ) -> list[R]:
+        columns, rows = await self._call(function, required, optional)
+        return read_rows(kind, columns, rows)
+
+    async def _row(
+        self, kind: type[R], function: str, required: Required, **optional: Argument
+    ) -> R:
+        return (await self._rows(kind, function, required, **optional))[0]
+
+    async def _values(
+        self, read: Callable[[Any], T], function: str, required: Required, **optional: Argument
+    ) -> list[T]:
+        _, rows = await self._call(function, required, optional)
+        return [read(value) for (value,) in rows]
+
+    async def _value(
+        self, read: Callable[[Any], T], function: str, required: Required, **optional: Argument
+    ) -> T:
+        return (await self._values(read, function, required, **optional))[0]
+
+    async def _run(self, function: str, required: Required, **optional: Argument) -> None:
+        await self._call(function, required, optional)
+
+    async def _call(
+        self, function: str, required: Required, optional: Required
+    ) -> tuple[list[str], Rows]:
+        given = {name: value for name, value in optional.items() if value is not None}
+        if self._closed:
+            raise psycopg.InterfaceError("the client is closed")
+        async with self._pool.connection() as connection:
+            if not self._is_checked:
+                await _check_version(connection)
+                self._is_checked = True
+            return await _execute(connection, function, {**required, **given})
+
+
+async def _execute(
+    connection: psycopg.AsyncConnection[Any], function: str, given: Required
+) -> tuple[list[str], Rows]:
+    # A cursor of our own kind, whatever the caller's connection makes.
+    async with psycopg.AsyncCursor(connection, row_factory=tuple_row) as cursor:
+        try:
+            statement = _calls.statement(function, tuple(given))
+            await cursor.execute(statement, given, binary=True)
+            columns = [column.name for column in cursor.description or ()]
+            return columns, await cursor.fetchall()
+        except psycopg.Error as error:
+            ours = typed(error)
+            if ours is error:
+                raise
+            raise ours from error
+
+
+async def _check_version(connection: psycopg.AsyncConnection[Any]) -> None:
+    try:
+        _, [(theirs,)] = await _execute(connection, "version", {})
+    except (psycopg.errors.InvalidSchemaName, psycopg.errors.UndefinedFunction) as error:
+        raise IncompatibleServer(
+            "pgbaton is not installed in this database: run pgbaton install --dsn"
+        ) from error
+    _calls.check_version(theirs)

@@ -1,0 +1,1 @@
+"""The client without async: written by `make sync` from `pgbaton._async`."""

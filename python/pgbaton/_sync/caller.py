@@ -1,0 +1,140 @@
+# Written by make sync from _async: change it there.
+"""How a call reaches the server: over a connection of the client's, the user's, or of a pool."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from threading import Lock
+from typing import Any, Protocol, TypeVar
+
+import psycopg
+from psycopg.rows import tuple_row
+
+from pgbaton import _calls
+from pgbaton._arguments import Argument
+from pgbaton._calls import Required, Rows
+from pgbaton.errors import IncompatibleServer, typed
+from pgbaton.models import R, read_rows
+
+T = TypeVar("T")
+
+
+class Pool(Protocol):
+    """What a client needs of a pool; psycopg_pool.ConnectionPool has it."""
+
+    def connection(self) -> AbstractContextManager[psycopg.Connection[Any]]:
+        """Lends a connection for a call and commits it afterwards."""
+        ...
+
+
+class OwnConnection:
+    """One connection in autocommit mode, opened by the first call and again once it was lost."""
+
+    def __init__(self, dsn: str) -> None:
+        self._dsn = dsn
+        self._connection: psycopg.Connection[Any] | None = None
+        self._lock = Lock()
+
+    @contextmanager
+    def connection(self) -> Iterator[psycopg.Connection[Any]]:
+        yield self._open()
+
+    def _open(self) -> psycopg.Connection[Any]:
+        with self._lock:
+            if self._connection is None or self._connection.closed:
+                # Prepared statements would not survive a PgBouncer that knows nothing of them.
+                self._connection = psycopg.Connection.connect(
+                    self._dsn,
+                    autocommit=True,
+                    prepare_threshold=None,
+                    fallback_application_name="pgbaton",
+                )
+            return self._connection
+
+    def close(self) -> None:
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+
+
+class BorrowedConnection:
+    """A connection of the caller's: never committed, rolled back or closed here."""
+
+    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+        self._connection = connection
+
+    @contextmanager
+    def connection(self) -> Iterator[psycopg.Connection[Any]]:
+        yield self._connection
+
+
+class Caller:
+    """Calls functions of one database; `required` arguments are sent, others unless None."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._closed = False
+        self._is_checked = False
+
+    def _rows(
+        self, kind: type[R], function: str, required: Required, **optional: Argument
+    ) -> list[R]:
+        columns, rows = self._call(function, required, optional)
+        return read_rows(kind, columns, rows)
+
+    def _row(self, kind: type[R], function: str, required: Required, **optional: Argument) -> R:
+        return (self._rows(kind, function, required, **optional))[0]
+
+    def _values(
+        self, read: Callable[[Any], T], function: str, required: Required, **optional: Argument
+    ) -> list[T]:
+        _, rows = self._call(function, required, optional)
+        return [read(value) for (value,) in rows]
+
+    def _value(
+        self, read: Callable[[Any], T], function: str, required: Required, **optional: Argument
+    ) -> T:
+        return (self._values(read, function, required, **optional))[0]
+
+    def _run(self, function: str, required: Required, **optional: Argument) -> None:
+        self._call(function, required, optional)
+
+    def _call(
+        self, function: str, required: Required, optional: Required
+    ) -> tuple[list[str], Rows]:
+        given = {name: value for name, value in optional.items() if value is not None}
+        if self._closed:
+            raise psycopg.InterfaceError("the client is closed")
+        with self._pool.connection() as connection:
+            if not self._is_checked:
+                _check_version(connection)
+                self._is_checked = True
+            return _execute(connection, function, {**required, **given})
+
+
+def _execute(
+    connection: psycopg.Connection[Any], function: str, given: Required
+) -> tuple[list[str], Rows]:
+    # A cursor of our own kind, whatever the caller's connection makes.
+    with psycopg.Cursor(connection, row_factory=tuple_row) as cursor:
+        try:
+            statement = _calls.statement(function, tuple(given))
+            cursor.execute(statement, given, binary=True)
+            columns = [column.name for column in cursor.description or ()]
+            return columns, cursor.fetchall()
+        except psycopg.Error as error:
+            ours = typed(error)
+            if ours is error:
+                raise
+            raise ours from error
+
+
+def _check_version(connection: psycopg.Connection[Any]) -> None:
+    try:
+        _, [(theirs,)] = _execute(connection, "version", {})
+    except (psycopg.errors.InvalidSchemaName, psycopg.errors.UndefinedFunction) as error:
+        raise IncompatibleServer(
+            "pgbaton is not installed in this database: run pgbaton install --dsn"
+        ) from error
+    _calls.check_version(theirs)

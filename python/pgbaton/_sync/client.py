@@ -1,0 +1,76 @@
+# Written by make sync from _async: change it there.
+"""The client: one method for each public SQL function, with the same names and defaults."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any
+
+import psycopg
+
+from pgbaton._sync.caller import BorrowedConnection, OwnConnection, Pool
+from pgbaton._sync.monitor import MonitorCalls
+from pgbaton._sync.operator import OperatorCalls
+from pgbaton._sync.producer import ProducerCalls
+from pgbaton._sync.queue import QueueCalls
+from pgbaton._sync.worker import WorkerCalls
+
+__all__ = ["Client", "Pool"]
+
+
+class Client(QueueCalls, ProducerCalls, WorkerCalls, OperatorCalls, MonitorCalls):
+    """Calls pgbaton in one database.
+
+    Exactly one of the three says how:
+
+    Args:
+        dsn (str): connection string or URL. The client keeps one connection in autocommit mode:
+            each call is a transaction of its own. It is opened by the first call. When it is
+            lost, the call that notices raises, and the next one connects again; no call is ever
+            sent twice.
+        connection (psycopg.Connection): your own. Calls join your transaction; the client
+            never commits, rolls back or closes it.
+        pool (Pool): for example psycopg_pool.ConnectionPool. Each call borrows a
+            connection and is a transaction of its own.
+
+    An argument that is left out, or None, leaves the default to the server. Durations are
+    timedelta or interval text such as '1 month', instants are aware datetimes, durations come
+    back as timedelta (a month as 30 days), payloads and results as what json.loads makes.
+
+    With a DSN or a connection, threads may share a client and take turns, since one
+    connection does one thing at a time; with a pool they work in parallel.
+
+    The first call raises IncompatibleServer when the database has another version of pgbaton:
+    while it is 0.x, the first two numbers must be those of this package.
+    """
+
+    def __init__(
+        self,
+        dsn: str | None = None,
+        *,
+        connection: psycopg.Connection[Any] | None = None,
+        pool: Pool | None = None,
+    ) -> None:
+        if sum(way is not None for way in (dsn, connection, pool)) != 1:
+            raise TypeError("Client takes exactly one of dsn, connection and pool")
+        self._own = OwnConnection(dsn) if dsn is not None else None
+        borrowed = BorrowedConnection(connection) if connection is not None else None
+        # One of them is there, which only the check above knows.
+        super().__init__(self._own or borrowed or pool)  # type: ignore[arg-type]
+
+    def close(self) -> None:
+        """Ends the client; closes its connection if it opened one, never yours."""
+        self._closed = True
+        if self._own is not None:
+            self._own.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

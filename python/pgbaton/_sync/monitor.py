@@ -1,0 +1,133 @@
+# Written by make sync from _async: change it there.
+"""Calls that only look: functions/monitor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pgbaton._arguments import Json, integer, text, texts
+from pgbaton._calls import as_it_is
+from pgbaton._sync.caller import Caller
+from pgbaton.models import FifoStat, HealthCheck, JobInfo, JobStats, KvEntry, QueueStat
+
+
+class MonitorCalls(Caller):
+    """Role pgbaton_monitor."""
+
+    def get_job(self, job_id: int) -> JobInfo:
+        """All that is known of a job, live or ended.
+
+        Args:
+            job_id (int): which.
+
+        Returns:
+            JobInfo: what was enqueued, its state, last claim, result, last error, progress.
+
+        Raises:
+            UnknownJob: there is no such job.
+        """
+        return self._row(JobInfo, "get_job", {"job_id": integer(job_id)})
+
+    def get_job_stats(self, tags: Iterable[str] | None = None) -> JobStats:
+        """Counts jobs, live and ended.
+
+        Args:
+            tags (Iterable[str]): those that carry all of them; default {}, all jobs.
+
+        Returns:
+            JobStats: the counts.
+
+        Raises:
+            psycopg.errors.InvalidParameterValue: a tag is empty or above 255 bytes.
+        """
+        return self._row(JobStats, "get_job_stats", {}, tags=texts(tags))
+
+    def queue_stats(self, queue: str | None = None) -> list[QueueStat]:
+        """Jobs of each queue by what they are doing, and the age of the one that is next.
+
+        Args:
+            queue (str): this one only; default all.
+
+        Returns:
+            list[QueueStat]: by name.
+
+        Raises:
+            UnknownQueue: there is no such queue.
+        """
+        return self._rows(QueueStat, "queue_stats", {}, queue=text(queue))
+
+    def fifo_stats(self, queue: str | None = None) -> list[FifoStat]:
+        """Keys of FIFO queues: how many jobs each has, which holds it, and for how long.
+
+        Args:
+            queue (str): this one only; default all.
+
+        Returns:
+            list[FifoStat]: by queue, the longest line first.
+
+        Raises:
+            UnknownQueue: there is no such queue.
+            NotPermitted: grants narrow the role.
+        """
+        return self._rows(FifoStat, "fifo_stats", {}, queue=text(queue))
+
+    def health(self) -> list[HealthCheck]:
+        """Checks of the server and of the queues.
+
+        Returns:
+            list[HealthCheck]: each with a sentence that says what was seen and what to do.
+        """
+        return self._rows(HealthCheck, "health", {})
+
+    def kv_get(self, key: Iterable[str]) -> Json:
+        """The payload that was stored under a key path when its job failed for good.
+
+        Args:
+            key (Iterable[str]): the parts of the path.
+
+        Returns:
+            Json: the payload; None if there is none.
+
+        Raises:
+            NotPermitted: grants narrow the role.
+        """
+        return self._value(as_it_is, "kv_get", {"key": texts(key)})
+
+    def kv_list(self, prefix: Iterable[str]) -> list[KvEntry]:
+        """What is stored under key paths that begin with the same parts.
+
+        Args:
+            prefix (Iterable[str]): the first parts; an empty list lists all.
+
+        Returns:
+            list[KvEntry]: by path.
+
+        Raises:
+            NotPermitted: grants narrow the role.
+            psycopg.errors.NullValueNotAllowed: the prefix is None.
+        """
+        return self._rows(KvEntry, "kv_list", {"prefix": texts(prefix)})
+
+    def granted_queues(self, action: str | None = None) -> list[str]:
+        """The queues on which the caller may do something.
+
+        All of them, unless grant_queue narrowed one of its roles.
+
+        Args:
+            action (str): enqueue, work, operate or monitor; default monitor.
+
+        Returns:
+            list[str]: by name.
+
+        Raises:
+            psycopg.errors.InvalidParameterValue: another action.
+        """
+        return self._values(str, "granted_queues", {}, action=text(action))
+
+    def version(self) -> str:
+        """Version of pgbaton in the database.
+
+        Returns:
+            str: for example 0.1.0.
+        """
+        return self._value(str, "version", {})
