@@ -13,7 +13,7 @@ timed = start=$$(date +%s); $(2); status=$$?; \
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help build install lint fmt sync test test-sql test-python test-spark proof prove check \
+.PHONY: help build install lint fmt sync test test-sql test-python test-spark proof prove coverage check \
 	demo demo-smoke db bench docs freeze clean
 
 help: ## list the targets
@@ -50,6 +50,9 @@ test: ## run test-sql and test-python
 
 test-sql: $(VENV)/.dev build ## run the pgTAP files on every PostgreSQL found here
 	$(PY) pgtap/run.py
+
+coverage: $(VENV)/.dev build ## statement coverage of the PL/pgSQL functions by the pgTAP files
+	@$(call timed,coverage,$(PY) pgtap/coverage.py)
 
 test-python: $(VENV)/.dev ## run pytest without the Spark tests
 	$(PY) -m pytest -m "not spark and not proof" --ignore=python/tests/spark \

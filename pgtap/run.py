@@ -24,11 +24,12 @@ import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from urllib.parse import urlsplit, urlunsplit
 
 PGTAP = Path(__file__).resolve().parent
@@ -197,7 +198,14 @@ def make_template(target: Target, template: str) -> None:
     )
 
 
-def run_file(target: Target, path: Path, database: str, template: str, args: Options) -> Result:
+def run_file(
+    target: Target,
+    path: Path,
+    database: str,
+    template: str,
+    args: Options,
+    look: Callable[[Target, str], None] | None = None,
+) -> Result:
     name = display_name(path)
     started = time.monotonic()
     target.query(
@@ -213,6 +221,8 @@ def run_file(target: Target, path: Path, database: str, template: str, args: Opt
         text = partial.decode("utf-8", "replace") if isinstance(partial, bytes) else partial
         result = parse_tap(name, text)
         result.problems.append(f"still running after {args.timeout:g} s")
+    if look:
+        look(target, database)
     target.query("postgres", f"drop database {database} with (force)")
     result.seconds = time.monotonic() - started
     return result
@@ -222,14 +232,20 @@ def display_name(path: Path) -> str:
     return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else str(path)
 
 
-def run_target(target: Target, files: list[Path], args: Options) -> list[Result]:
+def run_target(
+    target: Target,
+    files: list[Path],
+    args: Options,
+    look: Callable[[Target, str], None] | None = None,
+) -> list[Result]:
+    """Runs the files; `look` gets the server and the database of each before it is dropped."""
     prefix = f"pgbaton_tap_{os.getpid()}"
     template = f"{prefix}_template"
     try:
         make_template(target, template)
         with ThreadPoolExecutor(args.jobs) as pool:
             futures = [
-                pool.submit(run_file, target, path, f"{prefix}_{n}", template, args)
+                pool.submit(run_file, target, path, f"{prefix}_{n}", template, args, look)
                 for n, path in enumerate(files)
             ]
             return [future.result() for future in futures]
@@ -238,9 +254,11 @@ def run_target(target: Target, files: list[Path], args: Options) -> list[Result]
 
 
 @contextmanager
-def throw_away(bindir: embedded.Bindir) -> Iterator[Target]:
-    settings = {"autovacuum": "off"}  # statistics change only when a test says analyze
-    with embedded.temporary_server(bindir, settings) as server:
+def throw_away(
+    bindir: embedded.Bindir, settings: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[Target]:
+    # Statistics change only when a test says analyze.
+    with embedded.temporary_server(bindir, {"autovacuum": "off", **settings}) as server:
         label = str(bindir.path)
         yield Target(str(bindir.path / "psql"), server.dsn(), label, "strategy file_copy")
 

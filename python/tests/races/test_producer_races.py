@@ -169,3 +169,18 @@ def test_an_enqueue_joins_the_transaction_of_its_caller(
     producer.commit()
     sound()
     assert list(worker.claim("q")) == [kept]
+
+
+@pytest.mark.parametrize("policy", ["short", "stately", "exclusive"])
+@pytest.mark.parametrize("isolation", ["repeatable read", "serializable"])
+def test_an_older_snapshot_that_missed_a_queued_job_is_40001(
+    open_session: Open, db: Session, policy: str, isolation: str
+) -> None:
+    db.rows("select pgbaton.create_queue('q', %s)", policy)
+    late = open_session()
+    late.begin_with_snapshot(isolation)
+    db.enqueue("q", "k")
+    assert late.refusal("select pgbaton.enqueue_job('q', singleton_key => 'k')") == "40001"
+    late.rollback()
+    assert late.refusal("select pgbaton.enqueue_job('q', singleton_key => 'k')") == "PB006"
+    assert len(db.claim("q")) == 1

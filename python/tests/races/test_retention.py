@@ -169,3 +169,32 @@ def test_health_sees_an_old_snapshot(open_session: Open, db: Session, clock: Clo
     assert snapshot()[0] == "bad"
     reader.commit()
     assert snapshot()[0] == "ok"
+
+
+def test_the_inbox_is_left_alone_while_somebody_writes(
+    open_session: Open, db: Session, clock: Clock, sound: Sound
+) -> None:
+    db.rows("select pgbaton.create_queue('q')")
+    writer = open_session()
+    writer.begin()
+    writer.rows("insert into pgbaton.enqueue_inbox (queue) values ('q')")
+    db.never_waits()
+    assert db.one("select pgbaton._empty_inbox()") is False
+    writer.commit()
+    assert db.one("select pgbaton._empty_inbox()") is True
+    assert len(db.claim("q")) == 1
+    sound()
+
+
+def test_partitions_wait_for_no_long_transaction(
+    open_session: Open, db: Session, clock: Clock, day: None
+) -> None:
+    clock.advance("10 days")
+    reader = open_session()
+    reader.begin()
+    reader.rows("select count(*) from pgbaton.job")
+    assert maintain(db)["partitions_added"] == 0
+    reader.commit()
+    assert maintain(db)["partitions_added"] == 0, "tried once a minute"
+    clock.advance("61 seconds")
+    assert maintain(db)["partitions_added"] > 0
