@@ -1,0 +1,134 @@
+"""Makes the calls of one process and writes each down: when it is made, and when answered."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from itertools import count
+from pathlib import Path
+from typing import Any, LiteralString
+
+import psycopg
+
+TIMEOUTS = "-c statement_timeout=30s -c lock_timeout=20s"
+
+
+class Lost(Exception):
+    """The answer did not come: nobody knows whether the call took effect."""
+
+
+class Refused(Exception):
+    """The call failed and had no effect."""
+
+    def __init__(self, sqlstate: str) -> None:
+        super().__init__(sqlstate)
+        self.sqlstate = sqlstate
+
+
+class Recorder:
+    """Appends to the file of one process; a line that was written survives a kill -9."""
+
+    def __init__(self, file: Path, process: str) -> None:
+        self.process = process
+        self._file = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        self._numbers = count()
+
+    def made(self, name: str, args: dict[str, Any], tx: str | None = None) -> int:
+        number = next(self._numbers)
+        self._write(n=number, process=self.process, name=name, args=args, tx=tx, begin=time.time())
+        return number
+
+    def answered(self, number: int, result: Any = None, error: str | None = None) -> None:
+        self._write(n=number, end=time.time(), result=result, error=error)
+
+    def _write(self, **part: Any) -> None:
+        os.write(self._file, json.dumps(part).encode() + b"\n")
+
+
+class Caller:
+    """A connection that is made anew whenever it breaks; `folder` says where the server is."""
+
+    def __init__(self, folder: Path, process: str) -> None:
+        self.folder = folder
+        self.recorder = Recorder(folder / f"{process}.jsonl", process)
+        self._conn: psycopg.Connection[Any] | None = None
+        self._transactions = count()
+        self.tx: str | None = None
+
+    def is_over(self, what: str = "stop") -> bool:
+        return (self.folder / what).exists()
+
+    def call(
+        self, name: str, query: LiteralString, params: Any, args: dict[str, Any] | None = None
+    ) -> list[list[Any]]:
+        """Makes a call and returns its rows. Raises Lost or Refused."""
+        conn = self._connected()
+        number = self.recorder.made(name, args or {}, self.tx)
+        try:
+            cursor = conn.execute(query, params)
+            rows = [list(row) for row in cursor.fetchall()] if cursor.description else []
+        except psycopg.Error as error:
+            if is_unsure(error, conn):
+                self.drop()
+                raise Lost from error
+            self.recorder.answered(number, str(error).splitlines()[0], error.sqlstate or "?")
+            raise Refused(error.sqlstate or "?") from error
+        if name in PLAIN:
+            self.recorder.answered(number)
+        elif name in SINGLE:
+            self.recorder.answered(number, rows[0][0] if rows else None)
+        else:
+            self.recorder.answered(number, rows)
+        return rows
+
+    def begin(self) -> None:
+        try:
+            self._connected().execute("begin")
+        except psycopg.OperationalError as error:
+            self.drop()
+            raise Lost from error
+        self.tx = f"{self.recorder.process}/{next(self._transactions)}"
+
+    def end(self, how: LiteralString) -> None:
+        """Ends the transaction: `commit` or `rollback`."""
+        try:
+            self.call(how, how, None)
+        finally:
+            self.tx = None
+
+    def drop(self) -> None:
+        """Closes the connection; the next call makes another."""
+        if self._conn is not None:
+            self._conn.close()
+        self._conn = None
+        self.tx = None
+
+    def _connected(self) -> psycopg.Connection[Any]:
+        if self._conn is not None and self.tx is not None:
+            return self._conn  # never quietly another one within a transaction
+        while self._conn is None or self._conn.closed:
+            try:
+                self._conn = psycopg.connect(
+                    (self.folder / "dsn").read_text(),
+                    autocommit=True,
+                    connect_timeout=10,
+                    options=TIMEOUTS,
+                    application_name=self.recorder.process,
+                )
+            except psycopg.OperationalError:  # the server is coming up again
+                if self.is_over("abandon"):
+                    raise
+                time.sleep(0.05)
+        return self._conn
+
+
+# What is written down of an answer: nothing, the first value, else all rows.
+PLAIN = ("commit", "rollback", "enqueue_job", "enqueue_jobs", "enqueue_batch", "run_maintenance")
+SINGLE = ("fail_job", "complete_claim", "cancel_jobs", "reset_running_jobs")
+
+
+def is_unsure(error: psycopg.Error, conn: psycopg.Connection[Any]) -> bool:
+    """The connection is gone or going: a commit may have been made that was not answered."""
+    state = error.sqlstate or ""
+    return conn.closed or conn.broken or state == "" or state.startswith(("08", "57P"))
