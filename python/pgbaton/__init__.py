@@ -29,7 +29,9 @@ from pgbaton.models import (
     JobInfo,
     JobState,
     JobStats,
+    JobTotal,
     KvEntry,
+    LiveStat,
     OnExhausted,
     QueueInfo,
     QueuePolicy,
@@ -38,6 +40,7 @@ from pgbaton.models import (
     Sleep,
     SubscriptionInfo,
     Verdict,
+    WorkerInfo,
 )
 
 __all__ = [
@@ -61,11 +64,13 @@ __all__ = [
     "JobInfo",
     "JobState",
     "JobStats",
+    "JobTotal",
     "Json",
     "KeyBlocked",
     "KeyRequired",
     "KvEntry",
     "LeaseLost",
+    "LiveStat",
     "NewJob",
     "NotPermitted",
     "OnExhausted",
@@ -84,4 +89,5 @@ __all__ = [
     "UnknownJob",
     "UnknownQueue",
     "Verdict",
+    "WorkerInfo",
 ]

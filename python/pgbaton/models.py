@@ -23,7 +23,9 @@ __all__ = [
     "JobInfo",
     "JobState",
     "JobStats",
+    "JobTotal",
     "KvEntry",
+    "LiveStat",
     "OnExhausted",
     "QueueInfo",
     "QueuePolicy",
@@ -32,6 +34,7 @@ __all__ = [
     "Sleep",
     "SubscriptionInfo",
     "Verdict",
+    "WorkerInfo",
 ]
 
 
@@ -313,6 +316,72 @@ class QueueStat:
     """All live jobs."""
     oldest_ready_age: timedelta | None
     """Age of the job that is next; None if there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class LiveStat:
+    """Live jobs of a queue by what they are doing."""
+
+    queue: str
+    policy: QueuePolicy
+    is_paused: bool
+    pending: int
+    """Claimable now."""
+    scheduled: int
+    """`run_at` is in the future."""
+    waiting: int
+    """Behind another job of the key."""
+    processing: int
+    """With a worker."""
+    retrying: int
+    """Between two attempts."""
+    recovered: int
+    """Taken back from a worker that was gone, to run again."""
+    dlq: int
+    """Failed."""
+    oldest_ready_age: timedelta | None
+    """Age of the job that is next; None if there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobTotal:
+    """What a queue did so far; no number of it ever goes down."""
+
+    queue: str
+    counted_at: datetime | None
+    """When; None if it could not be counted yet."""
+    enqueued: int
+    completed: int
+    failed: int
+    """Failed jobs that an operator gave up: skipped, deleted, purged or requeued."""
+    stopped: int
+    unscheduled: int
+    unknown_stopped: int
+    failed_attempts: int
+    bounds: list[float]
+    """Upper bounds of the classes of the histograms, in seconds; the last class has none."""
+    run_jobs: list[int]
+    """Ended jobs of each class by the time from their last claim to their end."""
+    run_seconds: float
+    """Sum of those times."""
+    blocked_jobs: list[int]
+    """Jobs of FIFO queues that failed at least once, by the time from their first failure until
+    they let their key go."""
+    blocked_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerInfo:
+    """A worker; what its heartbeats say is None if it sends none."""
+
+    worker_id: str
+    capacity: int | None
+    tags: list[str] | None
+    started_at: datetime | None
+    heartbeat_at: datetime | None
+    running_jobs: int
+    asleep_at: datetime | None
+    """Since when it waits to be notified; None: it does not."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,6 +133,7 @@ def test_docstrings_name_every_parameter_with_its_default(functions: dict[str, F
                 "00:00:01": "1 second",
                 "00:00:05": "5 seconds",
                 "00:00:30": "30 seconds",
+                "00:01:00": "1 minute",
                 "00:05:00": "5 minutes",
                 "01:00:00": "1 hour",
             }
@@ -509,6 +510,17 @@ def schedule(client: Client) -> None:
 
 
 def look(client: Client) -> None:
+    [live] = client.live_stats("mail")
+    [stat] = client.queue_stats("mail")
+    assert (live.policy, live.is_paused, live.dlq) == ("standard", False, stat.dlq)
+    assert live.retrying + live.recovered == stat.retrying
+    [total] = client.job_totals("mail", max_age=timedelta(0))
+    assert sum(total.run_jobs) >= total.completed > 0
+    assert len(total.run_jobs) == len(total.blocked_jobs) == len(total.bounds) + 1
+    assert (total.blocked_seconds, total.failed_attempts > 0) == (0, True)
+    workers = {worker.worker_id: worker for worker in client.list_workers()}
+    assert (workers["worker"].capacity, workers["worker"].tags) == (4, ["x"])
+    assert workers["worker"].asleep_at is None
     checks = client.health()
     assert {check.status for check in checks} <= {"ok", "warn", "bad"}
     assert {"oldest snapshot", "notify queue", "stale workers"} <= {c.check_name for c in checks}

@@ -5,10 +5,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pgbaton._arguments import Json, integer, text, texts
+from pgbaton._arguments import Interval, Json, integer, interval, text, texts
 from pgbaton._calls import as_it_is
 from pgbaton._sync.caller import Caller
-from pgbaton.models import FifoStat, HealthCheck, JobInfo, JobStats, KvEntry, QueueStat
+from pgbaton.models import (
+    FifoStat,
+    HealthCheck,
+    JobInfo,
+    JobStats,
+    JobTotal,
+    KvEntry,
+    LiveStat,
+    QueueStat,
+    WorkerInfo,
+)
 
 
 class MonitorCalls(Caller):
@@ -55,6 +65,55 @@ class MonitorCalls(Caller):
             UnknownQueue: there is no such queue.
         """
         return self._rows(QueueStat, "queue_stats", {}, queue=text(queue))
+
+    def live_stats(self, queue: str | None = None) -> list[LiveStat]:
+        """Live jobs of each queue by what they are doing, and the age of the one that is next.
+
+        Its cost does not grow with what has ended, as that of queue_stats does.
+
+        Args:
+            queue (str): this one only; default all.
+
+        Returns:
+            list[LiveStat]: by name.
+
+        Raises:
+            UnknownQueue: there is no such queue.
+            NotPermitted: grants narrow the role.
+        """
+        return self._rows(LiveStat, "live_stats", {}, queue=text(queue))
+
+    def job_totals(
+        self, queue: str | None = None, max_age: Interval | None = None
+    ) -> list[JobTotal]:
+        """What each queue did so far, for the counters of a monitoring system: never less.
+
+        Counted from what retention keeps: what was removed before it was ever counted is
+        missing.
+
+        Args:
+            queue (str): this one only; default all.
+            max_age (timedelta): how old the answer may be; default 1 minute. Counting takes at
+                most a twentieth of the time, so on a large history it may be older.
+
+        Returns:
+            list[JobTotal]: by name.
+
+        Raises:
+            UnknownQueue: there is no such queue.
+            NotPermitted: grants narrow the role.
+            psycopg.errors.InvalidParameterValue: max_age is out of range.
+        """
+        return self._rows(JobTotal, "job_totals", {}, queue=text(queue), max_age=interval(max_age))
+
+    def list_workers(self) -> list[WorkerInfo]:
+        """Workers that ever sent a heartbeat or hold jobs now.
+
+        Returns:
+            list[WorkerInfo]: by name; to a role that is narrowed, those that hold jobs of its
+            queues.
+        """
+        return self._rows(WorkerInfo, "list_workers", {})
 
     def fifo_stats(self, queue: str | None = None) -> list[FifoStat]:
         """Keys of FIFO queues: how many jobs each has, which holds it, and for how long.

@@ -1,0 +1,27 @@
+create or replace function pgbaton.list_workers()
+returns setof pgbaton.worker_info
+language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_allowed constant integer[] := pgbaton._allowed_queues('monitor');
+begin
+    return query
+    select
+        coalesce(w.worker_id, r.worker_id), w.capacity, w.tags, w.started_at, w.heartbeat_at, coalesce(r.jobs, 0),
+        s.asleep_at
+    from pgbaton.worker as w
+    full join (
+        select a.worker_id, sum(a.hi - a.lo + 1)::bigint as jobs
+        from pgbaton.span as a
+        where a.state in ('active', 'cancelling') and (v_allowed is null or a.queue_id = any (v_allowed))
+        group by a.worker_id
+    ) as r on r.worker_id = w.worker_id
+    left join pgbaton.sleeper as s on s.worker_id = w.worker_id
+    where v_allowed is null or r.jobs > 0
+    order by 1;
+end;
+$$;
+comment on function pgbaton.list_workers() is
+'Workers that ever sent a heartbeat or hold jobs now, with how many; to a role that is narrowed, those that hold
+jobs of its queues. asleep_at: since when it waits to be notified.';

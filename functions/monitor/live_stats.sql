@@ -1,0 +1,45 @@
+create or replace function pgbaton.live_stats(queue text default null)
+returns setof pgbaton.live_stat
+language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_now constant timestamptz := pgbaton._now();
+    v_queue_ids constant integer[] := pgbaton._queue_filter(queue, 'monitor');
+begin
+    return query
+    select
+        q.name, q.policy, q.is_paused,
+        coalesce(sum(c.jobs) filter (where c.doing = 'pending'), 0)::bigint,
+        coalesce(sum(c.jobs) filter (where c.doing = 'scheduled'), 0)::bigint,
+        coalesce(sum(c.jobs) filter (where c.doing = 'waiting'), 0)::bigint,
+        coalesce(sum(c.jobs) filter (where c.doing = 'processing'), 0)::bigint,
+        coalesce(sum(c.jobs) filter (where c.doing = 'retry'), 0)::bigint,
+        coalesce(sum(c.jobs) filter (where c.doing = 'unknown_retry'), 0)::bigint,
+        coalesce(sum(c.jobs) filter (where c.doing = 'failed'), 0)::bigint,
+        v_now - min(j.created_at)
+    from pgbaton.queue as q
+    left join (
+        select
+            s.queue_id,
+            case
+                when s.state = 'pending' and coalesce(s.run_at > v_now, false) then 'scheduled'
+                when s.state in ('active', 'cancelling') then 'processing'
+                else s.state::text
+            end as doing,
+            sum(s.hi - s.lo + 1) as jobs,
+            (min(array[s.position, s.lo]) filter (where s.ready))[2] as oldest_ready
+        from pgbaton.span as s
+        where v_queue_ids is null or s.queue_id = any (v_queue_ids)
+        group by 1, 2
+    ) as c on c.queue_id = q.id
+    left join pgbaton.job as j on j.id = c.oldest_ready
+    where v_queue_ids is null or q.id = any (v_queue_ids)
+    group by q.id
+    order by q.name;
+end;
+$$;
+comment on function pgbaton.live_stats(text) is
+'One row for each queue (or the named one): its live jobs by what they are doing, and the age of the job that is
+next. Reads what is live only, so its cost does not grow with what has ended, as that of queue_stats does.
+Raises PB001.';
