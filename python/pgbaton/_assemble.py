@@ -17,11 +17,13 @@ ROLES_OF = {
     "worker": "pgbaton_worker",
     "operator": "pgbaton_operator",
     "monitor": "pgbaton_monitor",
+    "stream": "pgbaton_monitor",
     "spark": "pgbaton_producer",
 }
 ALL_ROLES = "pgbaton_producer, pgbaton_worker, pgbaton_monitor, pgbaton_operator"
 
 _CONTROL = "sql/pgbaton.control"
+_RELEASES = "migrations/releases.txt"
 _VERSION = re.compile(r"^default_version = '([^']+)'", re.MULTILINE)
 _CREATE = re.compile(r"^create or replace (?:function|procedure) pgbaton\.(\w+)", re.MULTILINE)
 _CALL = re.compile(r"\bpgbaton\.(\w+)\s*\(")
@@ -46,6 +48,17 @@ def version(root: Path) -> str:
     if not found:
         raise SourceError(f"{root / _CONTROL} has no default_version")
     return found[1]
+
+
+def number(version: str) -> tuple[int, ...]:
+    """A version to compare by; 0.2.0.dev0 counts as the 0.2.0 that it becomes."""
+    return tuple(int(part) for part in version.split(".dev")[0].split("."))
+
+
+def earlier_releases(root: Path) -> list[str]:
+    """The releases that can be upgraded to this version, oldest first."""
+    released = (root / _RELEASES).read_text().split() if (root / _RELEASES).exists() else []
+    return [release for release in released if number(release) < number(version(root))]
 
 
 def function_files(root: Path) -> list[Path]:
@@ -113,6 +126,30 @@ def body(root: Path) -> str:
     return text.replace("@version@", version(root))
 
 
+def upgrade_body(root: Path, old: str) -> str:
+    """What both upgrade scripts share; migrations first: functions may need what they make."""
+    functions = function_files(root)
+    wrap = root / "sql" / "wrap"
+    parts = [
+        (wrap / "head.sql").read_text(),
+        (wrap / "roles.sql").read_text(),
+        *(f.read_text() for f in migrations_since(root, old)),
+        *(f.read_text() for f in callees_first(functions)),
+        f"revoke all on all routines in schema pgbaton from {ALL_ROLES};\n",
+        grants(functions),
+        *(f.read_text() for f in sorted((root / "sql" / "replay").glob("*.sql"))),
+    ]
+    return "\n".join(parts).replace("@version@", version(root))
+
+
+def migrations_since(root: Path, old: str) -> list[Path]:
+    """The files of all releases after `old` up to this version, in the order they are run."""
+    folders = [folder for folder in (root / "migrations").iterdir() if folder.is_dir()]
+    wanted = [f for f in folders if number(old) < number(f.name) <= number(version(root))]
+    ordered = sorted(wanted, key=lambda folder: number(folder.name))
+    return [file for folder in ordered for file in sorted(folder.glob("*.sql"))]
+
+
 def digest(root: Path) -> str:
     """Names this build: equal sources give an equal digest."""
     return hashlib.sha256(body(root).encode()).hexdigest()[:16]
@@ -120,24 +157,41 @@ def digest(root: Path) -> str:
 
 def statements(root: Path) -> str:
     """The plain install without psql's commands and without begin and commit."""
-    stamp = f"comment on schema pgbaton is 'pgbaton {version(root)} build {digest(root)}';\n"
-    return "create schema pgbaton;\n" + body(root) + "\n" + stamp
+    return "create schema pgbaton;\n" + body(root) + "\n" + _stamp(root)
 
 
-def plain_script(root: Path) -> str:
-    return "\\set ON_ERROR_STOP on\nbegin;\n" + statements(root) + "commit;\n"
+def upgrade_statements(root: Path, old: str) -> str:
+    """The plain upgrade from `old`, without psql's commands and without begin and commit."""
+    guard = (root / "sql" / "wrap" / "upgrade_guard.sql").read_text().replace("@old@", old)
+    return guard + upgrade_body(root, old) + "\n" + _stamp(root)
 
 
-def extension_script(root: Path) -> str:
-    guard = '\\echo Use "create extension pgbaton" to load this file. \\quit\n'
-    return guard + body(root) + "\n" + (root / "sql" / "wrap" / "extension_end.sql").read_text()
+def _stamp(root: Path) -> str:
+    return f"comment on schema pgbaton is 'pgbaton {version(root)} build {digest(root)}';\n"
+
+
+def plain_script(statements: str) -> str:
+    return "\\set ON_ERROR_STOP on\nbegin;\n" + statements + "commit;\n"
+
+
+def extension_script(root: Path, body: str, command: str) -> str:
+    guard = f'\\echo Use "{command}" to load this file. \\quit\n'
+    return guard + body + "\n" + (root / "sql" / "wrap" / "extension_end.sql").read_text()
 
 
 def write(root: Path, outdir: Path) -> None:
+    """Writes the files of both routes, and of the upgrade from each earlier release."""
     outdir.mkdir(parents=True, exist_ok=True)
-    (outdir / "install.sql").write_text(plain_script(root))
+    new = version(root)
+    (outdir / "install.sql").write_text(plain_script(statements(root)))
     (outdir / "pgbaton.control").write_text((root / _CONTROL).read_text())
-    (outdir / f"pgbaton--{version(root)}.sql").write_text(extension_script(root))
+    script = extension_script(root, body(root), "create extension pgbaton")
+    (outdir / f"pgbaton--{new}.sql").write_text(script)
+    for old in earlier_releases(root):
+        plain = plain_script(upgrade_statements(root, old))
+        (outdir / f"upgrade-from-{old}.sql").write_text(plain)
+        script = extension_script(root, upgrade_body(root, old), "alter extension pgbaton update")
+        (outdir / f"pgbaton--{old}--{new}.sql").write_text(script)
 
 
 if __name__ == "__main__":

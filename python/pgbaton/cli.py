@@ -93,6 +93,7 @@ def note_outcome(outcome: installer.Outcome) -> None:
     said = {
         "installed": f"installed pgbaton {installer.version()}",
         "unchanged": f"pgbaton {installer.version()} is installed already",
+        "upgraded": f"upgraded to pgbaton {installer.version()}",
         "replaced": f"dropped pgbaton with all its jobs, installed {installer.version()}",
     }
     notes.print(said[outcome], markup=False)
@@ -118,6 +119,15 @@ def install(
     if replace and not yes and not typer.confirm("Drop the schema pgbaton with all its jobs?"):
         fail("nothing was changed")
     note_outcome(installer.install(dsn, replace=replace))
+
+
+@app.command()
+@one_sentence_errors
+def upgrade(
+    dsn: Annotated[str, typer.Option(envvar="PGBATON_DSN", help="What to upgrade.")],
+) -> None:
+    """Bring an earlier release to this version in one transaction; jobs stay."""
+    note_outcome(installer.upgrade(dsn))
 
 
 @db.command()

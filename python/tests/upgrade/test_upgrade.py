@@ -1,0 +1,101 @@
+"""An upgraded database is like a fresh one, in both routes, and its jobs live on."""
+
+from __future__ import annotations
+
+from typing import Any, LiteralString
+
+import frozen
+import psycopg
+import pytest
+from invariants import assert_sound
+from routes import ExtensionServer, Upgrade, finish, story
+
+from pgbaton import _assemble
+
+Connection = psycopg.Connection[Any]
+
+JOBS = 241
+PLANTED: dict[str, LiteralString] = {
+    "cost": "alter function pgbaton.claim_job_batch cost 5000",
+    "volatility": "alter function pgbaton.version() volatile",
+    "setting": "alter function pgbaton.claim_job_batch reset plan_cache_mode",
+    "security": "alter function pgbaton.get_job security invoker",
+    "body": "create or replace function pgbaton._now() returns timestamptz"
+    " language sql volatile set search_path = pg_catalog, pg_temp as $$ select now() $$",
+    "default of a column": "alter table pgbaton.span alter column attempt set default 1",
+    "default of a parameter": "create or replace function"
+    " pgbaton.resume_queue(queue text default '') returns void language plpgsql as $$ begin end $$",
+    "not null": "alter table pgbaton.span alter column lane_id drop not null",
+    "check": "alter table pgbaton.span drop constraint span_keyed_check",
+    "fillfactor": "alter table pgbaton.span set (fillfactor = 80)",
+    "fillfactor of a partition": "alter table pgbaton.job_default set (fillfactor = 80)",
+    "replica identity": "alter table pgbaton.span replica identity nothing",
+    "comment": "comment on column pgbaton.span.lo is 'changed'",
+    "no comment": "comment on function pgbaton.version() is null",
+    "revoke": "revoke execute on function pgbaton.enqueue_job from pgbaton_producer",
+    "grant to public": "grant execute on function pgbaton._now() to public",
+    "predicate": "drop index pgbaton.span_ready_idx;"
+    " create index span_ready_idx on pgbaton.span (lane_id, position) where not ready",
+    "missing index": "drop index pgbaton.span_token_idx",
+    "cache of a sequence": "alter sequence pgbaton.job_id_seq cache 1",
+    "label of a type": "alter type pgbaton.queue_policy add value 'other'",
+    "field of a type": "alter type pgbaton.verdict add attribute more text",
+    "view": "create or replace view pgbaton.jobs as select l.*, 1 as one from pgbaton.jobs as l",
+    "trigger": "alter table pgbaton.inbox_row disable trigger enqueue_inbox_rows",
+    "owner": "alter table pgbaton.kv owner to pgbaton_operator",
+    "member": "alter extension pgbaton drop function pgbaton.version()",
+    "dump": "update pg_extension set extconfig = extconfig[2:], extcondition = extcondition[2:]"
+    " where extname = 'pgbaton'",
+}
+# They change what only an extension has.
+OF_EXTENSIONS = {"member", "dump"}
+
+
+def test_an_upgraded_database_is_like_a_fresh_one(route: Upgrade) -> None:
+    upgraded = route.install(route.old, "upgraded")
+    story(upgraded)
+    route.upgrade(upgraded)
+    fresh = route.install(route.new, "fresh")
+    with psycopg.connect(upgraded) as one, psycopg.connect(fresh) as other:
+        assert frozen.differences(frozen.facts(one), frozen.facts(other)) == []
+        version = one.execute("select pgbaton.version()").fetchone()
+    assert version == (route.new,)
+    with psycopg.connect(upgraded) as conn:
+        assert_sound(conn)
+    assert finish(upgraded) == JOBS - 30
+    with psycopg.connect(upgraded) as conn:
+        assert_sound(conn)
+        rows = conn.execute("select state, sum(hi - lo + 1) from pgbaton.job_history group by 1")
+        assert rows.fetchall() == [("completed", JOBS)]
+
+
+@pytest.mark.parametrize("what", PLANTED)
+def test_the_digest_finds(what: str, extension_server: ExtensionServer, planted: str) -> None:
+    dsn = extension_server.server.dsn(dbname=planted)
+    with psycopg.connect(dsn) as conn:
+        before = frozen.facts(conn)
+        conn.execute(PLANTED[what])
+        assert frozen.differences(before, frozen.facts(conn)) != []
+        conn.rollback()
+        assert frozen.differences(before, frozen.facts(conn)) == []
+
+
+@pytest.fixture(scope="module")
+def planted(extension_server: ExtensionServer, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The name of a database with the checkout as an extension in it."""
+    scripts = tmp_path_factory.mktemp("checkout")
+    _assemble.write(frozen.CHECKOUT, scripts)
+    extension_server.provide(scripts)
+    with psycopg.connect(extension_server.database("planted")) as conn:
+        conn.execute("create extension pgbaton")
+    return "planted"
+
+
+def test_the_digest_fails_where_there_is_nothing(empty_dsn: str) -> None:
+    with psycopg.connect(empty_dsn) as conn:
+        with pytest.raises(psycopg.errors.InvalidSchemaName):
+            frozen.facts(conn)
+        conn.rollback()
+        conn.execute("create schema pgbaton")
+        with pytest.raises(AssertionError, match="says nothing of"):
+            frozen.facts(conn)
