@@ -280,11 +280,12 @@ def test_another_series_is_refused_in_one_sentence(own_dsn: str) -> None:
                 client.list_queues()
 
 
-def test_a_later_patch_of_the_series_is_fine(own_dsn: str) -> None:
+@pytest.mark.parametrize("theirs", ["0.1.99", "0.2.0", "0.2.0.dev0"])
+def test_a_later_patch_or_the_next_series_is_fine(own_dsn: str, theirs: str) -> None:
     execute(
         own_dsn,
         "create or replace function pgbaton.version() returns text language sql"
-        " as $$ select '0.1.99' $$",
+        f" as $$ select '{theirs}' $$",
     )
     with Client(own_dsn) as client:
         assert client.list_queues() == []
