@@ -8,42 +8,65 @@ set enable_bitmapscan = off
 set jit = off
 as $$
 declare
+    v_part record;
+    v_skipped text[];  -- parts that are done
     v_queue pgbaton.queue;
     v_jobs record;  -- parallel arrays
+    v_added integer;
 begin
     perform pgbaton._check_run_at(a.run_at, null) from added as a where a.run_at is not null;
 
-    -- In one order, so that two statements for the same queues never wait for each other in a circle.
-    for v_queue in
-        select q.*
-        from (select distinct a.queue from added as a) as d
-        cross join lateral pgbaton._enter_queue(d.queue) as q
-        order by q.id
+    -- Both loops in one order, so that two statements for the same never wait for each other in a circle.
+    for v_part in
+        select distinct a.run_id, a.part, a.parts from added as a
+        where num_nonnulls(a.run_id, a.part, a.parts) > 0
+        order by 1, 2, 3
     loop
+        if not pgbaton._enter_part(v_part.run_id, v_part.part, v_part.parts) then
+            v_skipped := v_skipped || (v_part.part || ' ' || v_part.run_id);
+        end if;
+    end loop;
+
+    for v_part in
+        select q.id, d.* from (select distinct a.queue, a.run_id, a.part from added as a) as d
+        left join pgbaton.queue as q on q.name = d.queue
+        order by q.id, d.run_id, d.part
+    loop
+        continue when (v_part.part || ' ' || v_part.run_id) = any (v_skipped);
+        v_queue := pgbaton._enter_queue(v_part.queue);
         with lanes as materialized (
             select d.*, pgbaton._lane_id(v_queue, d.priority, d.job_type, d.tags) as lane_id
             from (
                 select distinct a.priority, a.job_type, a.tags from added as a where a.queue = v_queue.name
+                order by 1, 2, 3
+                offset 0
             ) as d
         )
         select
             array_agg(a.payload order by a.order_no, a.row_no) as payloads,
             array_agg(a.singleton_key order by a.order_no, a.row_no) as singleton_keys,
             array_agg(l.lane_id order by a.order_no, a.row_no) as lane_ids,
-            array_agg(a.run_at order by a.order_no, a.row_no) as run_ats
+            array_agg(a.run_at order by a.order_no, a.row_no) as run_ats,
+            case when count(a.dedup_id) > 0 then array_agg(a.dedup_id order by a.order_no, a.row_no) end as dedup_ids
         into v_jobs
         from added as a
         inner join lanes as l on (l.priority, l.job_type, l.tags) = (a.priority, a.job_type, a.tags)
-        where a.queue = v_queue.name;
+        where a.queue = v_queue.name and (a.run_id, a.part) is not distinct from (v_part.run_id, v_part.part);
 
-        perform pgbaton._check_batch(v_queue, v_jobs.payloads, v_jobs.singleton_keys);
-        perform pgbaton._add_jobs(
-            v_queue, v_jobs.payloads, v_jobs.singleton_keys, v_jobs.lane_ids, v_jobs.run_ats, null
+        v_added := pgbaton._add_once(
+            v_queue, v_jobs.payloads, v_jobs.singleton_keys, v_jobs.lane_ids, v_jobs.run_ats, v_jobs.dedup_ids
         );
+        if v_part.run_id is not null then
+            perform pgbaton._count_part(
+                v_part.run_id, v_part.part, v_added, cardinality(v_jobs.payloads) - v_added
+            );
+        end if;
     end loop;
     return null;
 end;
 $$;
 comment on function pgbaton.enqueue_inbox_rows() is
-'Trigger of the view enqueue_inbox: turns the rows of one insert into jobs. Cannot be called.
-Raises PB001, PB005, PB006, PB009, PB010, PB011, 22004 or 22023.';
+'Trigger of the view enqueue_inbox: turns the rows of one insert into jobs, except rows of a part that was
+enqueued before and rows whose dedup_id is known. Cannot be called.
+Raises PB001, PB005, PB006 (the policy allows no further job of a key), PB009, PB010, PB011, PB013, 22004 or
+22023.';

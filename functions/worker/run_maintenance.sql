@@ -16,6 +16,7 @@ begin
     end if;
     perform pgbaton._log_blocks(v_now);
     perform pgbaton._forget_dedup_ids(v_now);
+    perform pgbaton.spark_gc();
     delete from pgbaton.sleeper as s where s.asleep_at < v_now - interval '5 minutes';
     v_done := jsonb_build_object(
         'partitions_added', pgbaton._keep_partitions(),

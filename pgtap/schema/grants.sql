@@ -40,7 +40,7 @@ insert into call values
 -- all actions on all queues, or no job of anybody's
 ('version', 'none', null, null), ('two_phase_backoff', 'none', null, null), ('granted_queues', 'none', null, null), ('health', 'none', null, null),
 ('create_queue', 'none', null, null), ('create_fifo_queue', 'none', null, null), ('run_maintenance', 'none', null, null),
-('enqueue_inbox_rows', 'none', null, null),
+('enqueue_inbox_rows', 'none', null, null), ('note_enqueue_counts', 'none', null, null), ('spark_gc', 'none', null, null),
 -- enqueue
 ('enqueue_job', 'enqueue', $$pgbaton.enqueue_job('theirs')$$, 'PB009'),
 ('enqueue_jobs', 'enqueue', $$pgbaton.enqueue_jobs('theirs', '[{}]')$$, 'PB009'),
@@ -50,6 +50,10 @@ insert into call values
 ('unsubscribe', 'enqueue', $$pgbaton.unsubscribe('theirs', 'news')$$, 'PB009'),
 ('job_id_of', 'enqueue', $$pgbaton.job_id_of('theirs', 'active')$$, 'PB009'),
 ('requires_key', 'enqueue', $$pgbaton.requires_key('theirs')$$, 'PB009'),
+('spark_begin', 'enqueue', $$(select count(*) from pgbaton.spark_begin('run', 1))$$, '(0)'),
+('spark_stage', 'enqueue', $$pgbaton.spark_stage('run', gen_random_uuid(), 0, 1, 'theirs', '{1}')$$, 'PB009'),
+('spark_commit', 'enqueue', $$(select inserted from pgbaton.spark_commit('their run', '{}', 0))$$, '(0)'),
+('spark_abort', 'enqueue', $$(select pgbaton.spark_abort('their run'))$$, '(0)'),
 -- work
 ('claim_job_batch', 'work', $$pgbaton.claim_job_batch('w', '{theirs}')$$, 'PB009'),
 ('claim_job_batch', 'work', $$pgbaton.claim_job_batch('w', '{mine,theirs_fifo}')$$, 'PB009'),

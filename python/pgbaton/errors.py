@@ -14,7 +14,8 @@
         ├── NotPermitted         PB009
         ├── TooManyLanes         PB010
         ├── PayloadTooLarge      PB011
-        └── KeyBlocked           PB012
+        ├── KeyBlocked           PB012
+        └── RunExists            PB013
 
 Bad arguments have standard SQLSTATEs, so psycopg's own classes stand for them: among others
 psycopg.errors.InvalidParameterValue, NullValueNotAllowed and ArraySubscriptError.
@@ -37,6 +38,7 @@ __all__ = [
     "PgbatonError",
     "QueueExists",
     "QueueNotEmpty",
+    "RunExists",
     "TooManyLanes",
     "UnknownJob",
     "UnknownQueue",
@@ -105,6 +107,10 @@ class PayloadTooLarge(PgbatonError, code="PB011"):
 
 class KeyBlocked(PgbatonError, code="PB012"):
     """The key is blocked."""
+
+
+class RunExists(PgbatonError, code="PB013"):
+    """The run_id stands for other data, or for the same in other partitions."""
 
 
 _BY_SQLSTATE: dict[str, type[PgbatonError]] = {

@@ -8,14 +8,22 @@ select
     r.job_type,
     r.tags,
     r.run_at,
-    r.order_no
+    r.dedup_id,
+    r.order_no,
+    r.run_id,
+    r.part,
+    r.parts
 from pgbaton.inbox_row as r
 where false;
 comment on view pgbaton.enqueue_inbox is
 'Each row that is inserted here becomes a job: the way in for tools that can only write tables. Always empty.
-queue is needed; the other columns are parameters of enqueue_job. order_no orders the rows of one statement,
-else their input order counts.
-Raises what enqueue_batch raises, and then nothing of the statement is enqueued.';
+queue is needed; payload, priority, singleton_key, job_type, tags, run_at and dedup_id are parameters of
+enqueue_job; a row whose dedup_id is known becomes no job. order_no orders the rows of one statement, else
+their input order counts.
+run_id, part and parts, together: the rows are partition part of parts of a run. A partition is one transaction
+and is enqueued once: when it comes again, its rows become no jobs.
+Raises what enqueue_batch raises, or PB013 (the run has other partitions), and then nothing of the statement is
+enqueued.';
 
 -- Spark looks at the columns before it writes.
 grant select, insert on pgbaton.enqueue_inbox to pgbaton_producer;
@@ -24,3 +32,10 @@ create or replace trigger enqueue_inbox_rows
 after insert on pgbaton.inbox_row
 referencing new table as added
 for each statement execute function pgbaton.enqueue_inbox_rows();
+
+-- A constraint trigger cannot be replaced.
+drop trigger if exists note_enqueue_counts on pgbaton.enqueue_ledger;
+create constraint trigger note_enqueue_counts
+after insert on pgbaton.enqueue_ledger
+deferrable initially deferred
+for each row when (new.jobs is null) execute function pgbaton.note_enqueue_counts();

@@ -1,12 +1,17 @@
+-- Rows on their way through the view enqueue_inbox ----------------------------------------------
 -- No index: nothing looks a row up. Unlogged: a row that was committed is a job already.
 create unlogged table pgbaton.inbox_row (
     row_no bigint generated always as identity,
     run_at timestamptz,
     order_no bigint,
     priority integer default 100,
+    part integer,
+    parts integer,
     queue text,
     singleton_key text,
     job_type text default '',
+    dedup_id text,
+    run_id text,
     tags text[] default '{}',
     payload jsonb default '{}'
 );
@@ -17,8 +22,85 @@ comment on column pgbaton.inbox_row.row_no is 'Order in which the rows came.';
 comment on column pgbaton.inbox_row.run_at is 'As in enqueue_job.';
 comment on column pgbaton.inbox_row.order_no is 'Order among the rows of one statement; null comes last.';
 comment on column pgbaton.inbox_row.priority is 'As in enqueue_job.';
+comment on column pgbaton.inbox_row.part is 'Number of the partition, from 0.';
+comment on column pgbaton.inbox_row.parts is 'How many partitions the run has.';
 comment on column pgbaton.inbox_row.queue is 'Where the job goes.';
 comment on column pgbaton.inbox_row.singleton_key is 'As in enqueue_job.';
 comment on column pgbaton.inbox_row.job_type is 'As in enqueue_job.';
+comment on column pgbaton.inbox_row.dedup_id is 'As in enqueue_job; a row whose id is known becomes no job.';
+comment on column pgbaton.inbox_row.run_id is 'The run whose partitions are enqueued once; null is none.';
 comment on column pgbaton.inbox_row.tags is 'As in enqueue_job.';
 comment on column pgbaton.inbox_row.payload is 'As in enqueue_job.';
+
+-- What was enqueued already -----------------------------------------------------------------------
+create table pgbaton.enqueue_run (
+    run_id text not null constraint enqueue_run_pkey primary key,
+    begun_at timestamptz not null,
+    parts integer not null,
+    fingerprint text
+);
+create index enqueue_run_begun_idx on pgbaton.enqueue_run (begun_at);
+comment on table pgbaton.enqueue_run is
+'Runs: DataFrames and micro-batches that are enqueued once, however often they are sent.';
+comment on column pgbaton.enqueue_run.run_id is 'Name of the run, chosen by the producer.';
+comment on column pgbaton.enqueue_run.begun_at is 'When it was first seen.';
+comment on column pgbaton.enqueue_run.parts is
+'In how many partitions it comes, each a transaction; 0 when all of it is one.';
+comment on column pgbaton.enqueue_run.fingerprint is 'What its data looked like, if that was said.';
+
+create table pgbaton.enqueue_ledger (
+    run_id text not null,
+    part integer not null,
+    xid xid8 not null,
+    jobs bigint,
+    duplicates bigint,
+    constraint enqueue_ledger_pkey primary key (run_id, part)
+);
+comment on table pgbaton.enqueue_ledger is
+'Partitions of runs that are enqueued: the row commits with the jobs, so the same partition comes in once.';
+comment on column pgbaton.enqueue_ledger.run_id is 'The run.';
+comment on column pgbaton.enqueue_ledger.part is 'The partition; 0 when the run is one transaction.';
+comment on column pgbaton.enqueue_ledger.xid is 'The transaction that enqueued it.';
+comment on column pgbaton.enqueue_ledger.jobs is 'How many jobs it became; null only until its commit.';
+comment on column pgbaton.enqueue_ledger.duplicates is 'How many rows had a dedup_id that was known.';
+
+-- Rows that wait for spark_commit ------------------------------------------------------------------
+-- Unlogged: rows that are lost with the server are missed by spark_commit, and the run starts again.
+create unlogged table pgbaton.spark_chunk (
+    attempt uuid not null,
+    staged_at timestamptz not null,
+    chunk_no integer not null,
+    part integer not null,
+    digest numeric not null,
+    queue text not null,
+    run_id text not null,
+    payloads jsonb[] not null,
+    singleton_keys text[],
+    priorities integer[],
+    job_types text[],
+    tags text[],
+    run_ats timestamptz[],
+    dedup_ids text[],
+    order_nos bigint[],
+    constraint spark_chunk_pkey primary key (attempt, chunk_no)
+);
+-- Written once and read once: compression would cost more than it saves.
+alter table pgbaton.spark_chunk alter column payloads set storage external;
+create index spark_chunk_run_idx on pgbaton.spark_chunk (run_id);
+comment on table pgbaton.spark_chunk is
+'Rows staged by spark_stage, thousands in one row as parallel arrays, until spark_commit makes jobs of them.';
+comment on column pgbaton.spark_chunk.attempt is 'The attempt at a partition that staged them.';
+comment on column pgbaton.spark_chunk.staged_at is 'When.';
+comment on column pgbaton.spark_chunk.chunk_no is 'Order of the chunks of an attempt.';
+comment on column pgbaton.spark_chunk.part is 'Number of the partition.';
+comment on column pgbaton.spark_chunk.digest is 'Sum of the hashes of its jobs, the same in any order.';
+comment on column pgbaton.spark_chunk.queue is 'Where the jobs go.';
+comment on column pgbaton.spark_chunk.run_id is 'The run.';
+comment on column pgbaton.spark_chunk.payloads is 'Payloads.';
+comment on column pgbaton.spark_chunk.singleton_keys is 'Keys; null is none.';
+comment on column pgbaton.spark_chunk.priorities is 'Priorities; null is the default.';
+comment on column pgbaton.spark_chunk.job_types is 'Job types; null is the default.';
+comment on column pgbaton.spark_chunk.tags is 'Tags, the array of each job as text; null is the default.';
+comment on column pgbaton.spark_chunk.run_ats is 'Instants before which the jobs do not run; null is none.';
+comment on column pgbaton.spark_chunk.dedup_ids is 'Producer''s ids; null is none.';
+comment on column pgbaton.spark_chunk.order_nos is 'Order among all rows of the run; null is none.';

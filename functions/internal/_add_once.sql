@@ -1,0 +1,54 @@
+create or replace function pgbaton._add_once(
+    queue pgbaton.queue,
+    payloads jsonb[],
+    singleton_keys text[],
+    lane_ids integer[],
+    run_ats timestamptz[],
+    dedup_ids text[],
+    lane_id integer default null
+)
+returns integer
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_is_new boolean[];
+    v_new record;  -- what is left, as parallel arrays
+    v_job_ids bigint[];
+begin
+    perform pgbaton._check_batch(queue, payloads, singleton_keys);
+    if dedup_ids is null then
+        perform pgbaton._add_jobs(queue, payloads, singleton_keys, lane_ids, run_ats, null, lane_id);
+        return cardinality(payloads);
+    end if;
+
+    -- One transaction of many statements after the other: two with the same ids would wait in a circle.
+    perform pg_advisory_xact_lock(pgbaton._lock_class() + 3, queue.id);
+    v_is_new := pgbaton._register_dedup_ids(queue, dedup_ids, null);
+    select
+        array_agg(u.payload) as payloads, array_agg(u.singleton_key) as singleton_keys,
+        array_agg(u.lane_id) as lane_ids, array_agg(u.run_at) as run_ats, array_agg(u.dedup_id) as dedup_ids
+    into v_new
+    from unnest(payloads, singleton_keys, lane_ids, run_ats, dedup_ids, v_is_new)
+        as u (payload, singleton_key, lane_id, run_at, dedup_id, is_new)
+    where u.is_new;
+
+    v_job_ids := array(
+        select i.id
+        from pgbaton._add_jobs(
+            queue, v_new.payloads, v_new.singleton_keys, v_new.lane_ids, v_new.run_ats, null, lane_id
+        ) as i (id)
+    );
+    update pgbaton.dedup as d
+    set job_id = n.job_id
+    from unnest(v_new.dedup_ids, v_job_ids) as n (dedup_id, job_id)
+    where d.queue_id = queue.id and d.dedup_id = n.dedup_id;
+    return cardinality(v_job_ids);
+end;
+$$;
+comment on function pgbaton._add_once(
+    pgbaton.queue, jsonb[], text[], integer[], timestamptz[], text[], integer
+) is
+'Adds jobs given as parallel arrays, without those whose dedup id is known, and returns how many it added.
+lane_id holds for rows whose own is null. With dedup ids, one transaction of a queue after the other. Raises what
+_check_batch, _register_dedup_ids and _add_jobs raise.';

@@ -1,0 +1,38 @@
+create or replace function pgbaton._enqueue_chunk(queue pgbaton.queue, chunk pgbaton.spark_chunk)
+returns integer
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_lane_id integer;
+    v_lane_ids integer[];
+    v_dedup_ids constant text[] := case
+        when exists (select from unnest(chunk.dedup_ids) as d (dedup_id) where d.dedup_id is not null)
+            then chunk.dedup_ids
+    end;
+begin
+    if num_nonnulls(chunk.priorities, chunk.job_types, chunk.tags) = 0 then
+        v_lane_id := pgbaton._lane_id(queue, 100, '', '{}');
+    else
+        with rows as materialized (
+            select u.* from unnest(
+                coalesce(chunk.priorities, array_fill(100, array[cardinality(chunk.payloads)])),
+                coalesce(chunk.job_types, array_fill(''::text, array[cardinality(chunk.payloads)])),
+                coalesce(chunk.tags, array_fill('{}'::text, array[cardinality(chunk.payloads)]))
+            ) with ordinality as u (priority, job_type, tags, ordinal)
+        ), lanes as materialized (
+            select d.*, pgbaton._lane_id(queue, d.priority, d.job_type, d.tags::text[]) as lane_id
+            from (select distinct r.priority, r.job_type, r.tags from rows as r order by 1, 2, 3 offset 0) as d
+        )
+        select array_agg(l.lane_id order by r.ordinal) into v_lane_ids
+        from rows as r
+        inner join lanes as l on (l.priority, l.job_type, l.tags) = (r.priority, r.job_type, r.tags);
+    end if;
+    return pgbaton._add_once(
+        queue, chunk.payloads, chunk.singleton_keys, v_lane_ids, chunk.run_ats, v_dedup_ids, v_lane_id
+    );
+end;
+$$;
+comment on function pgbaton._enqueue_chunk(pgbaton.queue, pgbaton.spark_chunk) is
+'Adds the jobs of one chunk and returns how many, without those whose dedup id is known. Raises what
+_lane_id and _add_once raise.';

@@ -1,0 +1,20 @@
+create or replace function pgbaton.note_enqueue_counts()
+returns trigger
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_counts constant jsonb := coalesce(nullif(current_setting('pgbaton.counts', true), ''), '{}')::jsonb;
+    v_name constant text := new.part || ' ' || new.run_id;
+begin
+    update pgbaton.enqueue_ledger as l
+    set
+        jobs = coalesce((v_counts -> v_name ->> 0)::bigint, 0),
+        duplicates = coalesce((v_counts -> v_name ->> 1)::bigint, 0)
+    where l.run_id = new.run_id and l.part = new.part;
+    return null;
+end;
+$$;
+comment on function pgbaton.note_enqueue_counts() is
+'Trigger of the ledger, at the end of a transaction that enqueued a part of a run: notes how many jobs it became.
+Cannot be called.';

@@ -1,0 +1,22 @@
+create or replace function pgbaton.spark_abort(run_id text)
+returns bigint
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_rows bigint;
+begin
+    perform pgbaton._check_run_id(run_id);
+    with gone as (
+        delete from pgbaton.spark_chunk as c
+        where c.run_id = spark_abort.run_id and c.queue in (select pgbaton.granted_queues('enqueue'))
+        returning cardinality(c.payloads) as rows
+    )
+    select coalesce(sum(g.rows), 0) into v_rows from gone as g;
+    return v_rows;
+end;
+$$;
+comment on function pgbaton.spark_abort(text) is
+'Drops what is staged of a run, and returns how many rows that were; jobs stay. Another commit of the run that was
+under way fails with PB003.
+Raises 22004 or 22023.';

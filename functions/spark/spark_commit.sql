@@ -1,0 +1,80 @@
+create or replace function pgbaton.spark_commit(
+    run_id text, attempts uuid[], expected bigint, is_compared boolean default true
+)
+returns table (inserted bigint, deduped bigint, already bigint)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
+as $$
+declare
+    v_rows bigint;
+    v_digest text;
+    v_name text;
+    v_queue pgbaton.queue;
+    v_chunk pgbaton.spark_chunk;
+begin
+    perform pgbaton._check_run_id(run_id);
+    if num_nulls(attempts, expected, is_compared) > 0 or array_position(attempts, null) is not null then
+        raise exception using
+            errcode = 'null_value_not_allowed',
+            message = 'attempts, an entry of it, expected or is_compared is null',
+            hint = 'Pass the attempts that count, one for each partition, and how many rows they staged.';
+    end if;
+    select coalesce(sum(cardinality(c.payloads)), 0), coalesce(sum(c.digest), 0)::text into v_rows, v_digest
+    from pgbaton.spark_chunk as c where c.attempt = any (attempts);
+
+    perform pgbaton._begin_run(
+        run_id, 0, case when is_compared and v_rows = expected then v_rows || ' ' || v_digest end
+    );
+    -- Waits for another commit of the run.
+    insert into pgbaton.enqueue_ledger (run_id, part, xid, jobs, duplicates)
+    values (run_id, 0, pg_current_xact_id(), 0, 0)
+    on conflict on constraint enqueue_ledger_pkey do nothing;
+    if not found then
+        delete from pgbaton.spark_chunk as c where c.attempt = any (attempts);
+        select 0, 0, l.jobs into strict inserted, deduped, already
+        from pgbaton.enqueue_ledger as l where l.run_id = spark_commit.run_id and l.part = 0;
+        return next;
+        return;
+    elsif v_rows <> expected then
+        raise exception using
+            errcode = 'PB003',
+            message = format('run "%s" has %s staged rows instead of %s', run_id, v_rows, expected),
+            hint = 'The server was restarted meanwhile, or the run was aborted: run it again.';
+    end if;
+
+    inserted := 0;
+    for v_name in
+        select d.queue from (
+            select distinct c.queue from pgbaton.spark_chunk as c where c.attempt = any (attempts)
+        ) as d
+        left join pgbaton.queue as q on q.name = d.queue
+        order by q.id
+    loop
+        v_queue := pgbaton._enter_queue(v_name);
+        perform pgbaton._lock_chunks(v_queue, attempts);
+        for v_chunk in select * from pgbaton._chunks_in_order(v_queue, attempts) loop
+            inserted := inserted + pgbaton._enqueue_chunk(v_queue, v_chunk);
+        end loop;
+    end loop;
+    deduped := v_rows - inserted;
+    already := 0;
+    update pgbaton.enqueue_ledger as l
+    set jobs = inserted, duplicates = deduped
+    where l.run_id = spark_commit.run_id and l.part = 0;
+    delete from pgbaton.spark_chunk as c where c.attempt = any (attempts);
+    return next;
+end;
+$$;
+comment on function pgbaton.spark_commit(text, uuid[], bigint, boolean) is
+'Makes jobs of the rows that these attempts staged, all at once and once: when the run was enqueued before,
+nothing is. Returns how many jobs were added, how many rows had a dedup_id that was known, and how many jobs the run
+became when it was enqueued before.
+attempts: one for each partition, in no order. expected: how many rows they staged together. is_compared: whether
+other data under the same run_id is an error. Jobs of one key stand in the order of order_nos, then of part and
+chunk_no.
+Raises PB003 (staged rows are gone), PB013 (the run was begun with other data or in partitions), 22004, 22023
+and what enqueue_batch raises.';

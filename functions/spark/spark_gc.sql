@@ -1,0 +1,38 @@
+create or replace function pgbaton.spark_gc()
+returns bigint
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_now constant timestamptz := pgbaton._now();
+    v_chunks bigint;
+begin
+    with gone as (
+        delete from pgbaton.spark_chunk as c
+        where c.ctid = any (array(
+            select o.ctid from pgbaton.spark_chunk as o
+            where o.staged_at < v_now - interval '1 day'
+            limit 1000
+            for update skip locked
+        ))
+        returning 1
+    )
+    select count(*) into v_chunks from gone;
+
+    with gone as (
+        delete from pgbaton.enqueue_run as r
+        where r.ctid = any (array(
+            select o.ctid from pgbaton.enqueue_run as o
+            where o.begun_at < v_now - interval '30 days'
+            limit 1000
+            for update skip locked
+        ))
+        returning r.run_id
+    )
+    delete from pgbaton.enqueue_ledger as l using gone as g where l.run_id = g.run_id;
+    return v_chunks;
+end;
+$$;
+comment on function pgbaton.spark_gc() is
+'Drops rows that were staged more than a day ago, and forgets runs that were begun more than 30 days ago: sent
+again, they are enqueued again. Bounded, never waits; run_maintenance calls it. Returns how many chunks it dropped.';

@@ -1,0 +1,59 @@
+create or replace function pgbaton.spark_stage(
+    run_id text,
+    attempt uuid,
+    part integer,
+    chunk_no integer,
+    queue text,
+    payloads jsonb[],
+    singleton_keys text[] default null,
+    priorities integer[] default null,
+    job_types text[] default null,
+    tags text[] default null,
+    run_ats timestamptz[] default null,
+    dedup_ids text[] default null,
+    order_nos bigint[] default null
+)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_queue constant pgbaton.queue := pgbaton._require_queue(queue);
+begin
+    perform pgbaton._require_action(v_queue, 'enqueue');
+    perform pgbaton._check_run_id(run_id);
+    if num_nulls(attempt, part, chunk_no) > 0 then
+        raise exception using
+            errcode = 'null_value_not_allowed',
+            message = 'attempt, part or chunk_no is null',
+            hint = 'They say which rows these are: an id for each attempt, and numbers.';
+    end if;
+    perform pgbaton._check_batch(v_queue, payloads, singleton_keys);
+    perform pgbaton._check_same_length('payloads', cardinality(payloads), o.name, o.length)
+    from (
+        values ('priorities', cardinality(priorities)), ('job_types', cardinality(job_types)),
+        ('tags', cardinality(tags)), ('run_ats', cardinality(run_ats)), ('dedup_ids', cardinality(dedup_ids)),
+        ('order_nos', cardinality(order_nos))
+    ) as o (name, length);
+    perform pgbaton._check_run_at(r.run_at, null) from unnest(run_ats) as r (run_at) where r.run_at is not null;
+
+    insert into pgbaton.spark_chunk (
+        attempt, staged_at, chunk_no, part, queue, digest, run_id, payloads, singleton_keys, priorities,
+        job_types, tags, run_ats, dedup_ids, order_nos
+    )
+    select
+        attempt, pgbaton._now(), chunk_no, part, v_queue.name, coalesce(sum(jsonb_hash_extended(
+            u.payload, hashtextextended(coalesce(u.singleton_key, ''), 0)
+        )::numeric), 0), run_id, payloads, singleton_keys, priorities, job_types, tags, run_ats, dedup_ids, order_nos
+    from unnest(payloads, singleton_keys) as u (payload, singleton_key);
+end;
+$$;
+comment on function pgbaton.spark_stage(
+    text, uuid, integer, integer, text, jsonb[], text[], integer[], text[], text[], timestamptz[], text[],
+    bigint[]
+) is
+'Stages rows of a run; spark_commit makes jobs of them. Commit it as you like.
+attempt: a new id for each attempt at a partition, so that two at the same one never mix. part: its number.
+chunk_no: rises with each call of the attempt. The arrays have an entry for each row, or are null for the defaults of
+enqueue_job; an entry of tags is an array as text. order_nos orders the rows of the whole run.
+Raises PB001, PB005, PB009, PB011, 2202E, 22004 or 22023.';
