@@ -15,6 +15,7 @@ TITLES = {
     "worker": "Working",
     "operator": "Operating",
     "monitor": "Watching",
+    "stream": "Streams of ended jobs",
     "spark": "Spark",
 }
 FUNCTIONS = """

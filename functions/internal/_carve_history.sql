@@ -16,7 +16,7 @@ begin
                 offset 0
             ) as f
         )
-        returning h.*
+        returning h.*, coalesce(h.first_xid, pgbaton._xmin_of(h.xmin)) as xid
     ), kept as (
         -- What stays: runs of the ids that were not named.
         select w.*, g.id, g.id - row_number() over (partition by w.lo order by g.id) as run
@@ -27,12 +27,12 @@ begin
     insert into pgbaton.job_history
     select
         min(k.id), max(k.id), k.claimed_at, k.started_at, k.finished_at, k.run_at, k.lease_token, k.day, k.queue_id,
-        k.lane_id, k.state, k.attempt, k.extra_attempts, k.worker_id, k.resolution
+        k.lane_id, k.state, k.attempt, k.extra_attempts, k.worker_id, k.resolution, k.xid
     from kept as k
     group by
         k.lo, k.run, k.claimed_at, k.started_at, k.finished_at, k.run_at, k.lease_token, k.day, k.queue_id,
-        k.lane_id, k.state, k.attempt, k.extra_attempts, k.worker_id, k.resolution;
+        k.lane_id, k.state, k.attempt, k.extra_attempts, k.worker_id, k.resolution, k.xid;
 end;
 $$;
 comment on function pgbaton._carve_history(bigint[]) is
-'Takes jobs out of the spans of history; the rest of each span stays.';
+'Takes jobs out of the spans of history; the rest of each span stays, as of the transaction that ended it.';

@@ -21,7 +21,7 @@ begin
         for update
     ), completed as (
         update pgbaton.job_history as h
-        set state = 'completed', finished_at = pgbaton._now(), lease_token = null
+        set state = 'completed', finished_at = pgbaton._now(), lease_token = null, first_xid = null
         from late as l
         where h.lo = l.lo and h.day = l.day and h.state = 'unknown_stopped'
         returning h.lo, h.day, h.queue_id, h.lane_id, h.attempt, h.extra_attempts, h.worker_id

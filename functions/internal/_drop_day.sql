@@ -32,6 +32,8 @@ begin
     end if;
 
     perform pgbaton._carve_history_around(v_kept, day);
+    update pgbaton.job_error as e set first_xid = pgbaton._xmin_of(e.xmin)
+    where e.day = _drop_day.day and e.job_id = any (v_kept) and e.first_xid is null;
     foreach v_table in array array['job', 'job_history', 'job_report', 'job_error'] loop
         v_id := case v_table when 'job' then 'id' when 'job_history' then 'lo' else 'job_id' end;
         -- A day without a partition is in the default one, and is the exception.

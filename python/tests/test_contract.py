@@ -346,7 +346,9 @@ def work(client: Client) -> None:
     assert client.fail_jobs([ids[5]], ["no"], token, retryable=False)[0].verdict == "ok"
     assert client.release_jobs([ids[6]], token, timedelta(hours=1))[0].verdict == "ok"
     assert client.get_job(ids[6]).attempt == 0
+    assert [job.lease_token for job in client.claimed_jobs(token, 0, ids[-1])] == [token]
     assert client.complete_claim(token) == 1
+    assert client.claimed_jobs(token) == []
     assert client.queue_stats("mail")[0].dlq == 2
 
     assert client.worker_heartbeat("worker", capacity=4, tags=["x"]) == []

@@ -207,6 +207,30 @@ class WorkerCalls(Caller):
         """
         return await self._value(int, "complete_claim", {"lease_token": integer(lease_token)})
 
+    async def claimed_jobs(
+        self, lease_token: int, first_id: int | None = None, last_id: int | None = None
+    ) -> list[ClaimedJob]:
+        """Reads what a claim still holds, for one that is worked off by several processes.
+
+        Args:
+            lease_token (int): of the claim.
+            first_id (int): of a range of ids; default from the first.
+            last_id (int): of that range, included; default to the last.
+
+        Returns:
+            list[ClaimedJob]: as claim_job_batch returned them.
+
+        Raises:
+            psycopg.errors.NullValueNotAllowed: lease_token is None.
+        """
+        return await self._rows(
+            ClaimedJob,
+            "claimed_jobs",
+            {"lease_token": integer(lease_token)},
+            first_id=integer(first_id),
+            last_id=integer(last_id),
+        )
+
     async def fail_job(
         self,
         job_id: int,

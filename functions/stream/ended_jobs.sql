@@ -1,0 +1,38 @@
+create or replace function pgbaton.ended_jobs(
+    after jsonb, until jsonb, queue text default null, first_id bigint default null, last_id bigint default null
+)
+returns setof pgbaton.ended_job
+language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_queue_ids constant integer[] := pgbaton._queue_filter(queue, 'monitor');
+begin
+    perform pgbaton._check_offset('after', after);
+    perform pgbaton._check_offset('until', until);
+    return query
+    select
+        j.id, q.name, l.job_type, l.tags, l.priority, j.singleton_key, e.state, e.resolution, e.attempt, j.payload,
+        j.created_at, e.run_at, e.claimed_at, e.started_at, e.ended_at, e.worker_id, r.retry_count, r.last_error,
+        r.result
+    from pgbaton._ended_between(after, until) as e
+    inner join pgbaton.lane as l on l.id = e.lane_id
+    inner join pgbaton.queue as q on q.id = e.queue_id
+    cross join lateral (
+        select k.id, k.singleton_key, k.payload, k.created_at, k.day
+        from pgbaton.job as k
+        where k.day = e.day and k.id between e.lo and e.hi
+        order by k.id
+        offset 0
+    ) as j
+    left join pgbaton.job_report as r on r.job_id = j.id and r.day = j.day
+    where (v_queue_ids is null or e.queue_id = any (v_queue_ids))
+        and e.lo >= coalesce(first_id, 0) and e.lo <= coalesce(last_id, 9223372036854775807);
+end;
+$$;
+comment on function pgbaton.ended_jobs(jsonb, jsonb, text, bigint, bigint) is
+'The jobs that ended or failed after one offset of ended_jobs_offset until another one, of a queue (null: of all
+that the caller may monitor), and of a range of ended_jobs_ranges. A job that failed and is retried, deleted or
+dropped by retention before it is read is not there any more; one that was given up (unknown_stopped) and
+completed after all comes once in each state, as does a failed one that an operator skips.
+Raises PB001, PB009, 22004 or 22023 for what is no offset, 55000 for one of another server.';
