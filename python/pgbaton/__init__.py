@@ -43,6 +43,7 @@ from pgbaton.models import (
     Verdict,
     WorkerInfo,
 )
+from pgbaton.worker import Cancelled, Fail, Retry, RunningJob, Snooze, Worker
 
 __all__ = [
     "DEFAULT",
@@ -50,12 +51,14 @@ __all__ = [
     "AsyncPool",
     "BlockedKey",
     "CancelOutcome",
+    "Cancelled",
     "ClaimedJob",
     "Client",
     "DeadJob",
     "Default",
     "DuplicateJob",
     "EnqueueOutcome",
+    "Fail",
     "FifoStat",
     "HealthCheck",
     "IncompatibleServer",
@@ -81,15 +84,19 @@ __all__ = [
     "QueueExists",
     "QueueInfo",
     "QueueNotEmpty",
-    "RunExists",
     "QueuePolicy",
     "QueueStat",
+    "Retry",
+    "RunExists",
+    "RunningJob",
     "ScheduleInfo",
     "Sleep",
+    "Snooze",
     "SubscriptionInfo",
     "TooManyLanes",
     "UnknownJob",
     "UnknownQueue",
     "Verdict",
+    "Worker",
     "WorkerInfo",
 ]

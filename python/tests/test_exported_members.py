@@ -7,7 +7,7 @@ import inspect
 import pytest
 
 import pgbaton
-from pgbaton import client, errors, models
+from pgbaton import client, errors, models, worker
 
 PUBLIC = [getattr(pgbaton, name) for name in pgbaton.__all__]
 CLASSES = [thing for thing in PUBLIC if inspect.isclass(thing)]
@@ -18,14 +18,16 @@ def sorted_like_ruff(names: list[str]) -> list[str]:
     return sorted(names, key=lambda name: (not name.isupper(), name))
 
 
-@pytest.mark.parametrize("module", [pgbaton, client, errors, models], ids=lambda m: m.__name__)
+@pytest.mark.parametrize(
+    "module", [pgbaton, client, errors, models, worker], ids=lambda m: m.__name__
+)
 def test_the_list_is_sorted_and_every_name_is_there(module) -> None:  # type: ignore[no-untyped-def]
     assert module.__all__ == sorted_like_ruff(module.__all__)
     assert all(hasattr(module, name) for name in module.__all__)
 
 
 def test_nothing_public_of_the_modules_is_missing() -> None:
-    for module in (client, errors, models):
+    for module in (client, errors, models, worker):
         assert set(module.__all__) <= set(pgbaton.__all__), module.__name__
         defined = {
             name

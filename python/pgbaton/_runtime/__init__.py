@@ -1,0 +1,1 @@
+"""What `pgbaton.Worker` is made of."""

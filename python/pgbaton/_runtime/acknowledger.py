@@ -1,0 +1,188 @@
+"""Tells the server how runs ended, many in one call."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeVar
+
+import psycopg
+
+from pgbaton._async.client import AsyncClient
+from pgbaton._runtime.outcomes import Completed, Failed, Outcome, Released, Stopped, cleaned
+from pgbaton._runtime.running import Run
+from pgbaton._runtime.waiting import happens
+from pgbaton.errors import InvalidState, LeaseLost, UnknownJob
+from pgbaton.models import Verdict
+
+log = logging.getLogger("pgbaton.worker")
+
+T = TypeVar("T")
+Call = Callable[[], Awaitable[T]]
+Ended = tuple[Run, Outcome]
+DELAY = 0.003
+"""Seconds that an outcome waits for others while other handlers still run."""
+
+
+class Acknowledger:
+    """Collects outcomes and sends them: at once when nothing else runs, else every few ms.
+
+    Args:
+        client (AsyncClient): to call.
+        patiently: makes a call, again and again while the database is away.
+        is_worth_waiting: whether more outcomes may come soon.
+        size (int): outcomes that do not wait for more.
+        freed: called with the runs that are off the worker's hands.
+        noted: called with each outcome that the server took.
+    """
+
+    def __init__(
+        self,
+        client: AsyncClient,
+        patiently: Callable[[Call[Any]], Awaitable[Any]],
+        is_worth_waiting: Callable[[], bool],
+        size: int,
+        freed: Callable[[Sequence[Run]], None],
+        noted: Callable[[Run, Outcome], None],
+    ) -> None:
+        self._client = client
+        self._patiently = patiently
+        self._is_worth_waiting = is_worth_waiting
+        self._size = size
+        self._freed = freed
+        self._noted = noted
+        self._ended: list[Ended] = []
+        self._some = asyncio.Event()
+        self._enough = asyncio.Event()
+        self.is_idle = asyncio.Event()
+        self.is_idle.set()
+
+    def add(self, run: Run, outcome: Outcome) -> None:
+        self._ended.append((run, outcome))
+        self.is_idle.clear()
+        self._some.set()
+        if len(self._ended) >= self._size or not self._is_worth_waiting():
+            self._enough.set()
+
+    async def serve(self) -> None:
+        while True:
+            await self._some.wait()
+            if not self._enough.is_set():
+                await happens(self._enough, DELAY)
+            ended, self._ended = self._ended, []
+            self._some.clear()
+            self._enough.clear()
+            await self._send(ended)
+            self._freed([run for run, _ in ended])
+            if not self._ended:
+                self.is_idle.set()
+
+    async def _send(self, ended: list[Ended]) -> None:
+        groups: defaultdict[tuple[Any, ...], list[Ended]] = defaultdict(list)
+        for run, outcome in ended:
+            groups[_group(run, outcome)].append((run, outcome))
+        for group in groups.values():
+            await self._send_group(group)
+
+    async def _send_group(self, group: list[Ended]) -> None:
+        tries = 0
+
+        async def call() -> list[str]:
+            nonlocal tries
+            tries += 1
+            return await self._call(group)
+
+        try:
+            verdicts = await self._patiently(call)
+        except psycopg.Error as error:
+            if len(group) > 1:  # one of them cannot be stored: find it
+                for ended in group:
+                    await self._send_group([ended])
+            else:
+                await self._give_up(*group[0], error)
+            return
+        for (run, outcome), verdict in zip(group, verdicts, strict=True):
+            # What was sent before the connection broke may have arrived.
+            if verdict == "ok" or tries > 1:
+                self._noted(run, outcome)
+            else:
+                await self._refused(run, outcome, verdict)
+
+    async def _call(self, group: list[Ended]) -> list[str]:
+        """One call for outcomes that differ in nothing but the job; returns the verdicts."""
+        first, outcome = group[0]
+        ids, token = [run.job.id for run, _ in group], first.job.lease_token
+        if isinstance(outcome, Completed):
+            results = [o.result for _, o in group if isinstance(o, Completed)]
+            has_results = any(result is not None for result in results)
+            return _words(
+                await self._client.complete_jobs(ids, token, results if has_results else None)
+            )
+        if isinstance(outcome, Failed) and outcome.retry_in is None:
+            messages = [o.message for _, o in group if isinstance(o, Failed)]
+            return _words(
+                await self._client.fail_jobs(ids, messages, token, not outcome.is_permanent)
+            )
+        if isinstance(outcome, Released):
+            return _words(await self._client.release_jobs(ids, token, outcome.run_in))
+        try:
+            if isinstance(outcome, Failed):
+                await self._client.fail_job(ids[0], outcome.message, token, True, outcome.retry_in)
+            elif outcome.message:
+                await self._client.stop_job_with_retry(ids[0], outcome.message, token)
+            else:
+                await self._client.acknowledge_cancellation(ids[0], True, token)
+        except InvalidState:
+            return ["invalid_state"]
+        except LeaseLost:
+            return ["lease_lost"]
+        except UnknownJob:
+            return ["not_found"]
+        return ["ok"]
+
+    async def _refused(self, run: Run, outcome: Outcome, verdict: str) -> None:
+        """A job that somebody cancelled takes no failure and no release: then it is stopped."""
+        if verdict == "invalid_state" and isinstance(outcome, Failed | Released):
+            message = outcome.message if isinstance(outcome, Failed) else ""
+            await self._send_group([(run, Stopped(message))])
+            return
+        job = run.job
+        log.warning(
+            "job %s of queue %s: %s, so its outcome %s was dropped",
+            job.id,
+            job.queue,
+            verdict,
+            type(outcome).__name__,
+            extra={"event": "dropped", "job_id": job.id, "queue": job.queue, "verdict": verdict},
+        )
+
+    async def _give_up(self, run: Run, outcome: Outcome, error: psycopg.Error) -> None:
+        """The database takes neither the outcome nor, should it come to that, its failure."""
+        log.error(
+            "job %s of queue %s: its outcome could not be stored: %s",
+            run.job.id,
+            run.job.queue,
+            error,
+            extra={"event": "not stored", "job_id": run.job.id, "queue": run.job.queue},
+        )
+        if isinstance(outcome, Completed):
+            failure = Failed(cleaned(f"its result could not be stored: {error}"))
+            await self._send_group([(run, failure)])
+
+
+def _group(run: Run, outcome: Outcome) -> tuple[Any, ...]:
+    """Outcomes of one group are sent in one call."""
+    token = run.job.lease_token
+    if isinstance(outcome, Completed):
+        return (Completed, token)
+    if isinstance(outcome, Failed) and outcome.retry_in is None:
+        return (Failed, token, outcome.is_permanent)
+    if isinstance(outcome, Released):
+        return (Released, token, outcome.run_in)
+    return (run.job.id,)
+
+
+def _words(verdicts: list[Verdict]) -> list[str]:
+    return [verdict.verdict for verdict in verdicts]

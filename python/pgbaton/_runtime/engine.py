@@ -1,0 +1,536 @@
+"""The loops of a running worker: claim, run, tend, acknowledge."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from operator import attrgetter
+from typing import Any, TypeVar
+
+import psycopg
+
+from pgbaton._arguments import Interval
+from pgbaton._async.caller import OwnConnection
+from pgbaton._async.client import AsyncClient
+from pgbaton._runtime.acknowledger import Acknowledger
+from pgbaton._runtime.listener import Listener, watchful
+from pgbaton._runtime.outcomes import (
+    Completed,
+    Failed,
+    Outcome,
+    Released,
+    Stopped,
+    of_error,
+    of_result,
+)
+from pgbaton._runtime.processes import Processes
+from pgbaton._runtime.registry import REGISTRY, Place
+from pgbaton._runtime.running import Handler, Run, RunningJob
+from pgbaton._runtime.tender import Tender
+from pgbaton._runtime.threads import Threads
+from pgbaton._runtime.waiting import happens
+from pgbaton.models import ClaimedJob, OnExhausted, QueueInfo, QueuePolicy, Sleep
+
+log = logging.getLogger("pgbaton.worker")
+
+T = TypeVar("T")
+FIELDS = attrgetter(*ClaimedJob.__dataclass_fields__)
+UNKNOWN_TYPE_DELAY = timedelta(minutes=1)
+BUSY_KEY_DELAY = timedelta(seconds=1)
+GRACE = 2.0
+"""Seconds that interrupted handlers get to end, and the last calls to succeed."""
+POLL = timedelta(seconds=1)
+"""How often to ask for work while nothing can be heard."""
+LOST = (psycopg.OperationalError, psycopg.errors.ReadOnlySqlTransaction)
+"""What passes by itself: a connection that broke, a server that restarts or became a standby."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a worker was made with."""
+
+    dsn: str
+    worker_id: str
+    capacity: int
+    batch_size: int
+    tags: tuple[str, ...]
+    lease: Interval | None
+    listen_dsn: str | None
+    poll_every: timedelta
+    shutdown_timeout: timedelta
+    maintenance: bool
+
+
+NOBODY = Handler(lambda job: None, "async", None, None)
+"""Stands where there is no handler: it is never called."""
+
+
+class Handlers:
+    """Handlers by queue and job type; the job type None takes those that no other one takes."""
+
+    def __init__(self) -> None:
+        self._handlers: dict[str, dict[str | None, Handler]] = {}
+
+    def add(self, queue: str, job_type: str | None, handler: Handler) -> None:
+        of_queue = self._handlers.setdefault(queue, {})
+        if job_type in of_queue:
+            raise ValueError(f"queue {queue} has a handler for job type {job_type!r} already")
+        of_queue[job_type] = handler
+
+    def find(self, job: RunningJob) -> Handler | None:
+        of_queue = self._handlers.get(job.queue, {})
+        return of_queue.get(job.job_type) or of_queue.get(None)
+
+    @property
+    def queues(self) -> list[str]:
+        return sorted(self._handlers)
+
+    @property
+    def job_types(self) -> list[str] | None:
+        """What to claim: None, all, as soon as one handler takes any type."""
+        types = {job_type for of_queue in self._handlers.values() for job_type in of_queue}
+        named = sorted(job_type for job_type in types if job_type is not None)
+        return None if None in types else named
+
+
+class Engine:
+    """One call of `Worker.run`."""
+
+    def __init__(self, settings: Settings, handlers: Handlers) -> None:
+        self.settings = settings
+        self._handlers = handlers
+        self._connection = OwnConnection(watchful(settings.dsn))
+        self.client = AsyncClient(pool=self._connection)
+        self._listener = Listener(watchful(settings.listen_dsn)) if settings.listen_dsn else None
+        self._is_listening = False
+        self._loop = asyncio.get_running_loop()
+        self._threads = Threads()
+        self._processes = Processes()
+        self._database: Place = ()
+        self._ordered: dict[str, QueueInfo] = {}
+        self.held: dict[tuple[int, int], Run] = {}
+        """Claimed and not acknowledged yet, by job and token: never more than the capacity."""
+        self._running = 0
+        self._work = asyncio.Event()
+        self._room = asyncio.Event()
+        self._stop = asyncio.Event()
+        self._stop_now = asyncio.Event()
+        self._quiet = asyncio.Event()
+        self._quiet.set()
+        self._unhandled: set[tuple[str, str]] = set()
+        self._beside: set[asyncio.Task[None]] = set()
+        self._tender = Tender(self)
+        self._acknowledger = Acknowledger(
+            self.client,
+            self.patiently,
+            lambda: self._running > 0,
+            min(settings.batch_size, settings.capacity),
+            self._free,
+            self._note,
+        )
+
+    def stop(self, now: bool = False) -> None:
+        """Claims no more; with now, or the second time, ends at once. From the loop's thread."""
+        if now or self._stop.is_set():
+            self._stop_now.set()
+        if not self._stop.is_set():
+            self._log(logging.INFO, "stopping", f"stops, {self._running} jobs still run")
+        self._stop.set()
+        self._work.set()
+        self._room.set()
+
+    async def run(self) -> None:
+        loops: list[asyncio.Task[None]] = []
+        try:
+            await self._introduce()
+            claiming = asyncio.create_task(self._claim_until_stopped())
+            loops = [
+                claiming,
+                asyncio.create_task(self._acknowledger.serve()),
+                asyncio.create_task(self._tender.serve()),
+            ]
+            done, _ = await asyncio.wait(loops, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                if error := task.exception():
+                    self._log(logging.ERROR, "broken", f"stops because of an error: {error}")
+            await self._wind_down(claiming)
+            for task in done:
+                task.result()
+        except asyncio.CancelledError:
+            self.stop(now=True)
+            if loops:
+                await self._wind_down(claiming)
+            raise
+        finally:
+            await self._close(loops)
+        self._log(logging.INFO, "stopped", "has stopped")
+
+    async def _introduce(self) -> None:
+        """The first calls: what goes wrong now was set up wrong, so nothing is tried again."""
+        settings = self.settings
+        await self.client.worker_heartbeat(settings.worker_id, settings.capacity, settings.tags)
+        async with self._connection.connection() as connection:
+            info = connection.info
+            self._database = (info.host, info.port, info.dbname)
+        self._ordered = await self._ordered_queues()
+        queues = ", ".join(self._handlers.queues)
+        self._log(logging.INFO, "started", f"takes jobs of {queues}, {settings.capacity} at once")
+
+    async def _ordered_queues(self) -> dict[str, QueueInfo]:
+        """The FIFO queues, for the log; none for a role that may not list queues."""
+        try:
+            queues = await self.client.list_queues()
+        except psycopg.errors.InsufficientPrivilege:
+            return {}
+        return {info.queue: info for info in queues if info.policy is QueuePolicy.FIFO}
+
+    async def _close(self, loops: Sequence[asyncio.Task[None]]) -> None:
+        for task in [*loops, *self._beside]:
+            task.cancel()
+        await asyncio.gather(*loops, *self._beside, return_exceptions=True)
+        self._processes.close()
+        self._threads.close()
+        if self._listener is not None:
+            await self._listener.close()
+        await self.client.close()
+        await self._connection.close()
+
+    async def patiently(
+        self, call: Callable[[], Awaitable[T]], until: asyncio.Event | None = None
+    ) -> T:
+        """Makes a call, again and again while the database is away, or until the event is set."""
+        delay = 0.1
+        while True:
+            try:
+                result = await call()
+            except LOST as error:
+                if until is not None and until.is_set():
+                    raise
+                self._log(logging.WARNING, "lost database", f"has no database: {error}")
+                if not isinstance(error, psycopg.OperationalError):
+                    await self._connection.close()
+                await happens(until or asyncio.Event(), delay * random.uniform(0.5, 1))  # noqa: S311
+                delay = min(delay * 2, 10.0)
+            else:
+                if delay > 0.1:
+                    self._log(logging.INFO, "found database", "has its database again")
+                return result
+
+    # Claiming
+
+    async def _claim_until_stopped(self) -> None:
+        empty = 0
+        while not self._stop.is_set():
+            self._room.clear()
+            self._work.clear()
+            wanted = min(self.settings.capacity - len(self.held), self.settings.batch_size)
+            if wanted <= 0:
+                await self._room.wait()
+                continue
+            try:
+                jobs = await self.patiently(partial(self._claim, wanted), until=self._stop)
+                self._start(jobs)
+                empty = 0 if jobs else empty + 1
+                if len(jobs) < wanted and not self._stop.is_set():
+                    await self._sleep(empty)
+            except LOST:
+                if not self._stop.is_set():
+                    raise
+
+    async def _claim(self, wanted: int) -> list[RunningJob]:
+        settings = self.settings
+        claimed = await self.client.claim_job_batch(
+            settings.worker_id,
+            self._handlers.queues,
+            self._handlers.job_types,
+            settings.tags,
+            wanted,
+            settings.lease,
+        )
+        return [RunningJob(*FIELDS(job)) for job in claimed]
+
+    async def _sleep(self, empty: int) -> None:
+        """Until there is work, or it is time to look again; `empty` claims found nothing."""
+        seconds = self.settings.poll_every.total_seconds()
+        if self._listener is None:
+            await happens(self._work, seconds * random.uniform(0.5, 1))  # noqa: S311
+            return
+        if not self._is_listening:
+            channel = (await self._lie_down()).channel
+            await self._listener.listen(channel, self._work)
+            self._is_listening = True
+        asleep = await self._lie_down()
+        seconds = asleep.wait.total_seconds()
+        if not self._listener.is_up:
+            seconds = min(seconds, POLL.total_seconds())
+        if seconds == 0 and empty:  # others hold what there is for a moment
+            seconds = min(0.01 * 2**empty, POLL.total_seconds())
+        await happens(self._work, seconds)
+
+    async def _lie_down(self) -> Sleep:
+        settings = self.settings
+        return await self.patiently(
+            lambda: self.client.wait_for_jobs(
+                settings.worker_id,
+                self._handlers.queues,
+                self._handlers.job_types,
+                settings.tags,
+                settings.poll_every,
+            ),
+            until=self._stop,
+        )
+
+    # Running
+
+    def _start(self, jobs: Sequence[RunningJob]) -> None:
+        for job in jobs:
+            handler = self._handlers.find(job)
+            run = Run(job, handler or NOBODY)
+            self.held[job.id, job.lease_token] = run
+            if self._stop.is_set():
+                self._acknowledger.add(run, Released())
+            elif handler is None:
+                self._log_unhandled(job)
+                self._acknowledger.add(run, Released(UNKNOWN_TYPE_DELAY))
+            elif others := REGISTRY.enter(self._database, run):
+                beside = asyncio.create_task(self._start_beside(run, others))
+                self._beside.add(beside)
+                beside.add_done_callback(self._beside.discard)
+            else:
+                self._launch(run)
+        if jobs:
+            self._tender.note_claim()
+
+    async def _start_beside(self, run: Run, others: Sequence[Run]) -> None:
+        """The key is busy here: either its queue allows that, or the others lost their lease."""
+        lost = [other for other in others if not await self._is_ours(other, run)]
+        for other in lost:
+            other.lose()
+        if lost:
+            self._log_job(
+                logging.WARNING,
+                "key is busy",
+                run,
+                "goes back for a second: a handler that lost its lease still runs its key",
+            )
+            self._acknowledger.add(run, Released(BUSY_KEY_DELAY))
+        else:
+            REGISTRY.enter_beside(self._database, run)
+            self._launch(run)
+
+    async def _is_ours(self, other: Run, run: Run) -> bool:
+        if other.job.id == run.job.id:
+            return False
+        [verdict] = await self.patiently(
+            lambda: self.client.extend_leases(
+                [other.job.id], other.job.lease_token, self.settings.lease
+            )
+        )
+        return verdict.verdict in ("ok", "cancel_requested")
+
+    def _launch(self, run: Run) -> None:
+        self._running += 1
+        self._quiet.clear()
+        if run.job.attempt > 1 and run.job.queue in self._ordered:
+            self._log_retry(run)
+        handler = run.handler
+        if handler.kind == "async":
+            task = self._loop.create_task(run_async(run))
+            run.interrupt = partial(self._loop.call_soon_threadsafe, task.cancel)
+            task.add_done_callback(partial(self._finish_task, run))
+        else:
+            run_it = self._processes.run if handler.kind == "process" else run_sync
+            self._threads.run(partial(self._run_noted, run_it, run), partial(self._finish, run))
+        if handler.timeout is not None:
+            seconds = handler.timeout.total_seconds()
+            run.timer = self._loop.call_later(seconds, self._time_out, run)
+
+    def _run_noted(self, run_it: Callable[[Run], Outcome], run: Run) -> Outcome:
+        """In a thread, which may outlive this engine."""
+        try:
+            return run_it(run)
+        finally:
+            REGISTRY.leave(self._database, run)
+
+    def _finish_task(self, run: Run, task: asyncio.Task[Outcome]) -> None:
+        REGISTRY.leave(self._database, run)
+        self._finish(run, Stopped() if task.cancelled() else task.result())
+
+    def _finish(self, run: Run, outcome: Outcome) -> None:
+        run.is_running = False
+        if run.timer is not None:
+            run.timer.cancel()
+        self._running -= 1
+        if self._running == 0:
+            self._quiet.set()
+        self._settle(run, concluded(run, outcome))
+
+    def _settle(self, run: Run, outcome: Outcome) -> None:
+        if run.is_lost:
+            self._log_job(logging.WARNING, "dropped", run, "was lost: its outcome is dropped")
+            self._free([run])
+        else:
+            self._acknowledger.add(run, outcome)
+
+    def _time_out(self, run: Run) -> None:
+        self._log_job(
+            logging.WARNING, "timeout", run, f"runs longer than {run.handler.timeout}: interrupted"
+        )
+        run.cancel("timeout")
+
+    def _free(self, runs: Sequence[Run]) -> None:
+        for run in runs:
+            self.held.pop((run.job.id, run.job.lease_token), None)
+        self._room.set()
+        if self._listener is None:  # the next job of a key may be there
+            self._work.set()
+
+    # Stopping
+
+    async def _wind_down(self, claiming: asyncio.Task[None]) -> None:
+        """Lets handlers end, then interrupts them, then gives back what is left."""
+        self._stop.set()
+        self._work.set()
+        self._room.set()
+        patience = self.settings.shutdown_timeout.total_seconds()
+        now = asyncio.create_task(self._stop_now.wait())
+        quiet = asyncio.create_task(self._all_quiet(claiming))
+        await asyncio.wait([now, quiet], timeout=patience, return_when=asyncio.FIRST_COMPLETED)
+        if not quiet.done():
+            for run in list(self.held.values()):
+                run.cancel("shutdown")
+            await asyncio.wait([quiet], timeout=GRACE)
+        now.cancel()
+        quiet.cancel()
+        for run in list(self.held.values()):
+            if run.is_running and not run.is_lost:
+                self._log_job(
+                    logging.WARNING, "abandoned", run, "goes back while its handler still runs"
+                )
+                self._acknowledger.add(run, Released())
+                run.is_lost = True
+        await happens(self._acknowledger.is_idle, GRACE)
+
+    async def _all_quiet(self, claiming: asyncio.Task[None]) -> None:
+        await asyncio.wait([claiming])
+        await self._quiet.wait()
+        await self._acknowledger.is_idle.wait()
+
+    # Log
+
+    def _note(self, run: Run, outcome: Outcome) -> None:
+        """The server took an outcome."""
+        if isinstance(outcome, Failed):
+            report = f"\n{outcome.report}" if outcome.report else ""
+            self._log_job(logging.WARNING, "failed", run, f"failed: {outcome.message}{report}")
+            if run.job.queue in self._ordered:
+                self._log_block(run, outcome)
+        elif log.isEnabledFor(logging.DEBUG):
+            self._log_job(logging.DEBUG, "ended", run, f"ended: {type(outcome).__name__}")
+
+    def _log_retry(self, run: Run) -> None:
+        job = run.job
+        age = (job.claimed_at - job.created_at).total_seconds()
+        self._log_fifo(
+            logging.WARNING,
+            run,
+            f"blocked for {age:.0f}s - current attempt on retry {job.attempt - 1}/{most(job)}",
+        )
+
+    def _log_block(self, run: Run, failed: Failed) -> None:
+        job = run.job
+        if not failed.is_permanent and (job.max_attempts is None or job.attempt < job.max_attempts):
+            self._log_fifo(
+                logging.INFO,
+                run,
+                f"blocked - waiting for attempt {job.attempt + 1} of job {job.id} to complete",
+            )
+        elif self._ordered[job.queue].on_exhausted is OnExhausted.BLOCK:
+            self._log_fifo(
+                logging.ERROR,
+                run,
+                f"blocked - job {job.id} failed for good: retry_job, skip_job or delete_job",
+            )
+
+    def _log_fifo(self, level: int, run: Run, said: str) -> None:
+        self._log_job(level, "fifo", run, said, f"[FIFO] {run.job.queue}/{run.job.singleton_key}")
+
+    def _log_unhandled(self, job: RunningJob) -> None:
+        """Loudly once for each type: the job comes back every minute."""
+        kind = (job.queue, job.job_type)
+        level = logging.DEBUG if kind in self._unhandled else logging.ERROR
+        self._unhandled.add(kind)
+        log.log(
+            level,
+            "job %s of queue %s has type %r, which no handler takes: it goes back for %s",
+            job.id,
+            job.queue,
+            job.job_type,
+            UNKNOWN_TYPE_DELAY,
+            extra={"event": "unhandled", **about(job)},
+        )
+
+    def _log_job(self, level: int, event: str, run: Run, said: str, who: str = "") -> None:
+        job = run.job
+        who = who or f"job {job.id} of queue {job.queue}"
+        extra = {"event": event, "worker_id": self.settings.worker_id, **about(job)}
+        log.log(level, "%s %s", who, said, extra=extra)
+
+    def _log(self, level: int, event: str, said: str) -> None:
+        worker_id = self.settings.worker_id
+        log.log(
+            level, "worker %s %s", worker_id, said, extra={"event": event, "worker_id": worker_id}
+        )
+
+
+def about(job: ClaimedJob) -> dict[str, Any]:
+    """Fields of a log record."""
+    return {
+        "job_id": job.id,
+        "queue": job.queue,
+        "job_type": job.job_type,
+        "singleton_key": job.singleton_key,
+        "attempt": job.attempt,
+        "max_attempts": job.max_attempts,
+    }
+
+
+def most(job: ClaimedJob) -> str:
+    return "unlimited" if job.max_attempts is None else str(job.max_attempts - 1)
+
+
+def run_sync(run: Run) -> Outcome:
+    return of_result(run.handler.function(run.job))
+
+
+async def run_async(run: Run) -> Outcome:
+    """Never raises, but when it is interrupted before it began."""
+    try:
+        return of_result(await run.handler.function(run.job))
+    except asyncio.CancelledError as error:
+        return of_error(error) if run.cancel_reason is None else Stopped()
+    except BaseException as error:  # SystemExit would end the loop
+        return of_error(error)
+
+
+def concluded(run: Run, outcome: Outcome) -> Outcome:
+    """What an outcome means when the handler was asked to stop."""
+    reason = run.cancel_reason
+    if isinstance(outcome, Completed) and not run.has_seen_cancel:
+        return outcome
+    if reason == "shutdown":
+        return Released()
+    if reason == "timeout" and not isinstance(outcome, Failed):
+        return Failed(f"the handler ran longer than {run.handler.timeout}")
+    if reason == "cancelled" and isinstance(outcome, Failed):
+        return Stopped(outcome.message)
+    if reason == "cancelled":
+        return Stopped()
+    if isinstance(outcome, Stopped):
+        return Failed("the handler raised Cancelled, but nobody had asked it to stop")
+    return outcome

@@ -1,0 +1,125 @@
+"""One connection that listens for all sleepers of a client or worker."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from typing import Any
+
+import psycopg
+from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+log = logging.getLogger("pgbaton.worker")
+
+# A server that vanished without a word is noticed within half a minute.
+KEEPALIVE = {
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 25_000,
+    "connect_timeout": 10,
+}
+
+
+def watchful(dsn: str) -> str:
+    """The DSN with settings that notice a dead connection, where it has none of its own."""
+    given = conninfo_to_dict(dsn)
+    return make_conninfo(dsn, **{name: v for name, v in KEEPALIVE.items() if name not in given})
+
+
+class Listener:
+    """Sets an event whenever its channel is notified.
+
+    When the connection is lost, all events are set, it connects again, and all are set once more:
+    who sleeps looks for work instead of trusting that nothing was missed.
+    """
+
+    def __init__(self, dsn: str) -> None:
+        self._dsn = dsn
+        self._events: dict[str, set[asyncio.Event]] = {}
+        self._connection: psycopg.AsyncConnection[Any] | None = None
+        self._reader: asyncio.Task[None] | None = None
+        self._turn = asyncio.Lock()
+
+    async def listen(self, channel: str, event: asyncio.Event) -> None:
+        """Listens from when this returns on."""
+        is_new = channel not in self._events
+        self._events.setdefault(channel, set()).add(event)
+        if is_new or not self.is_up:
+            await self._say("listen {}", channel)
+
+    async def unlisten(self, channel: str, event: asyncio.Event) -> None:
+        events = self._events.get(channel, set())
+        events.discard(event)
+        if not events and self._events.pop(channel, None) is not None and self.is_up:
+            await self._say("unlisten {}", channel)
+
+    async def close(self) -> None:
+        async with self._turn:
+            self._events.clear()
+            await self._stop_reading()
+            if self._connection is not None:
+                await self._connection.close()
+
+    @property
+    def is_up(self) -> bool:
+        """Whether notifications would be heard."""
+        return self._connection is not None and not self._connection.closed
+
+    async def _say(self, statement: Any, channel: str) -> None:
+        """Interrupts reading, since a connection does one thing at a time."""
+        async with self._turn:
+            await self._stop_reading()
+            try:
+                if not self.is_up:
+                    await self._connect()
+                else:
+                    await self._execute(statement, channel)
+            except psycopg.OperationalError as error:
+                log.warning("no notifications for now, polling instead: %s", error)
+            self._reader = asyncio.create_task(self._read())
+
+    async def _connect(self) -> None:
+        self._connection = await psycopg.AsyncConnection.connect(
+            self._dsn,
+            autocommit=True,
+            prepare_threshold=None,
+            fallback_application_name="pgbaton listener",
+        )
+        for channel in self._events:
+            await self._execute("listen {}", channel)
+
+    async def _execute(self, statement: Any, channel: str) -> None:
+        assert self._connection is not None
+        await self._connection.execute(sql.SQL(statement).format(sql.Identifier(channel)))
+
+    async def _stop_reading(self) -> None:
+        if self._reader is not None:
+            self._reader.cancel()
+            await asyncio.gather(self._reader, return_exceptions=True)
+            self._reader = None
+
+    async def _read(self) -> None:
+        delay = 0.1
+        while True:
+            try:
+                if not self.is_up:
+                    await self._connect()
+                    self._wake_all()
+                assert self._connection is not None
+                async for notification in self._connection.notifies():
+                    delay = 0.1
+                    for event in self._events.get(notification.channel, ()):
+                        event.set()
+            except psycopg.OperationalError as error:
+                log.info("the listening connection is lost: %s", error)
+                self._wake_all()
+                await asyncio.sleep(delay * random.uniform(0.5, 1))  # noqa: S311
+                delay = min(delay * 2, 10)
+
+    def _wake_all(self) -> None:
+        for events in self._events.values():
+            for event in events:
+                event.set()

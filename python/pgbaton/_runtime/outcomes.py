@@ -1,0 +1,140 @@
+"""How a run of a handler ends, and what the server is told about it."""
+
+from __future__ import annotations
+
+import traceback
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from pgbaton._arguments import Interval, Json, result_value
+
+LONGEST_MESSAGE = 8000
+
+
+class Retry(Exception):
+    """Raised by a handler: this attempt failed, run the job again.
+
+    It costs an attempt. When none is left, the job is failed.
+
+    Args:
+        message (str): what went wrong, for the operator.
+        after (timedelta): wait before the next attempt; default the job's or the queue's delay.
+    """
+
+    def __init__(
+        self, message: str = "the handler asked for a retry", *, after: Interval | None = None
+    ) -> None:
+        super().__init__(message)
+        self.after = after
+
+
+class Fail(Exception):
+    """Raised by a handler: the job failed.
+
+    Args:
+        message (str): what went wrong, for the operator.
+        permanent (bool): whether another attempt makes no sense; default true. False is the
+            same as any other exception.
+    """
+
+    def __init__(self, message: str = "the handler gave up", *, permanent: bool = True) -> None:
+        super().__init__(message)
+        self.permanent = permanent
+
+
+class Snooze(Exception):
+    """Raised by a handler: not now. The job goes back to its place, the attempt is not counted.
+
+    A FIFO job keeps its key meanwhile.
+
+    Args:
+        delay (timedelta): when it is claimable again.
+    """
+
+    def __init__(self, delay: Interval) -> None:
+        super().__init__(f"again in {delay}")
+        self.delay = delay
+
+
+class Cancelled(Exception):
+    """Raised by `RunningJob.raise_if_cancelled`: the handler stops because it was asked to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """The handler returned."""
+
+    result: Json = None
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The handler raised; `report` is the traceback, for the log."""
+
+    message: str
+    is_permanent: bool = False
+    retry_in: Interval | None = None
+    report: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """The job goes back without costing an attempt."""
+
+    run_in: Interval = timedelta(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """The handler was interrupted, or stopped because it was asked to."""
+
+    message: str = ""
+    """What it raised when it was asked to stop, if it did."""
+
+
+Outcome = Completed | Failed | Released | Stopped
+
+
+def of_result(result: Any) -> Outcome:
+    """A returned value is kept as the job's result if JSON can say it."""
+    try:
+        result_value(result)
+    except (ValueError, TypeError, RecursionError) as error:
+        return Failed(cleaned(f"the handler returned what is no JSON value: {error}"))
+    return Completed(result)
+
+
+def of_error(error: BaseException) -> Outcome:
+    if isinstance(error, Snooze):
+        return Released(error.delay)
+    if isinstance(error, Cancelled):
+        return Stopped()
+    if isinstance(error, Retry):
+        return Failed(message_of(error), retry_in=error.after)
+    permanent = isinstance(error, Fail) and error.permanent
+    report = "".join(traceback.format_exception(error)[-30:])
+    return Failed(message_of(error), permanent, report=cleaned(report))
+
+
+def message_of(error: BaseException) -> str:
+    """For example `ValueError: no funds (shop.py:12 in charge)`."""
+    try:
+        said = str(error)
+    except Exception as broken:  # its __str__ is the handler's code too
+        said = f"its message cannot be read: {broken!r}"
+    if isinstance(error, Retry | Fail):
+        return cleaned(said)
+    name = type(error).__name__
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" ({frames[-1].filename}:{frames[-1].lineno} in {frames[-1].name})" if frames else ""
+    return cleaned(f"{name}: {said}" if said else name, where)
+
+
+def cleaned(message: str, end: str = "") -> str:
+    """A message that PostgreSQL can store: no NUL, no half surrogates, not endless, not empty."""
+    if len(message) > LONGEST_MESSAGE:
+        left_out = len(message) - LONGEST_MESSAGE
+        message = f"{message[:LONGEST_MESSAGE]}... ({left_out} characters more)"
+    message = (message + end).replace("\0", "\\0")
+    return message.encode("utf-8", "backslashreplace").decode("utf-8") or "no message"

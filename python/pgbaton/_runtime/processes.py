@@ -1,0 +1,163 @@
+"""Processes for handlers that need a core of their own, or may crash."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import resource
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from multiprocessing.connection import Connection
+from threading import Lock
+from typing import Any
+
+from pgbaton._runtime.outcomes import Completed, Failed, Outcome, Stopped, of_error, of_result
+from pgbaton._runtime.running import Handler, Run, RunningJob
+from pgbaton.models import ClaimedJob
+
+CONTEXT = multiprocessing.get_context("spawn")
+
+
+class Child:
+    """A process that runs one job at a time."""
+
+    def __init__(self) -> None:
+        self._pipe, theirs = CONTEXT.Pipe()
+        self._process = CONTEXT.Process(target=serve, args=(theirs,), daemon=True)
+        self._process.start()
+        theirs.close()
+
+    def run(self, run: Run) -> Outcome:
+        """Waits for the outcome; a process that ends without one failed the job."""
+        try:
+            self._pipe.send((run.handler, ClaimedJob(*_values(run.job))))
+            while True:
+                what, said = self._pipe.recv()
+                if what == "outcome":
+                    outcome: Outcome = said
+                    return outcome
+                run.note_progress(said)
+        except (EOFError, OSError):
+            self._process.join()
+            if run.cancel_reason is not None:
+                return Stopped()
+            return Failed(f"the process of the handler {self._how_it_ended()}")
+
+    def kill(self) -> None:
+        self._process.kill()
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process.is_alive()
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.join()
+        self._pipe.close()
+
+    def _how_it_ended(self) -> str:
+        code = self._process.exitcode or 0
+        if code < 0:
+            return f"was killed by {signal.Signals(-code).name}"
+        return f"exited with code {code}"
+
+
+def _values(job: ClaimedJob) -> list[Any]:
+    return [getattr(job, name) for name in ClaimedJob.__dataclass_fields__]
+
+
+class Processes:
+    """As many processes as work at once, each used again."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._idle: list[Child] = []
+        self._all: set[Child] = set()
+        self._is_closed = False
+
+    def run(self, run: Run) -> Outcome:
+        """Runs a job in a process and waits for its outcome."""
+        child = self._take()
+        run.interrupt = child.kill
+        if run.cancel_reason is not None:  # asked to stop before there was anything to kill
+            child.kill()
+        try:
+            return child.run(run)
+        finally:
+            run.interrupt = None
+            self._put_back(child)
+
+    def close(self) -> None:
+        with self._lock:
+            self._is_closed = True
+            children, self._all, self._idle = self._all, set(), []
+        for child in children:
+            child.close()
+
+    def _take(self) -> Child:
+        with self._lock:
+            if self._idle:
+                return self._idle.pop()
+        child = Child()
+        with self._lock:
+            self._all.add(child)
+        return child
+
+    def _put_back(self, child: Child) -> None:
+        with self._lock:
+            if child.is_alive and not self._is_closed:
+                self._idle.append(child)
+                return
+            self._all.discard(child)
+        child.close()
+
+
+class ReportingRun(Run):
+    """A run in a process, whose worker hears of its progress through the pipe."""
+
+    def __init__(self, job: RunningJob, handler: Handler, pipe: Connection) -> None:
+        super().__init__(job, handler)
+        self._pipe = pipe
+
+    def note_progress(self, said: dict[str, Any]) -> None:
+        self._pipe.send(("progress", said))
+
+
+def serve(pipe: Connection) -> None:
+    """What a process does: jobs, until the worker closes the pipe."""
+    # Signals to the process group are the worker's to answer; it kills when it has to.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    while True:
+        try:
+            handler, job = pipe.recv()
+        except EOFError:
+            return
+        running = RunningJob(*_values(job))
+        ReportingRun(running, handler, pipe)
+        pipe.send(("outcome", _outcome(handler, running)))
+
+
+def _outcome(handler: Handler, job: RunningJob) -> Outcome:
+    try:
+        with _memory_limit(handler.memory_limit):
+            result = handler.function(job)
+    except BaseException as error:
+        return of_error(error)
+    outcome = of_result(result)
+    if isinstance(outcome, Completed):  # as JSON has it, since the parent may not know its class
+        return Completed(json.loads(json.dumps(result)))
+    return outcome
+
+
+@contextmanager
+def _memory_limit(limit: int | None) -> Iterator[None]:
+    """The limit is lifted before an error is written down."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    if limit is not None:
+        resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))

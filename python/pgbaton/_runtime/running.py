@@ -1,0 +1,107 @@
+"""A job while its handler runs."""
+
+from __future__ import annotations
+
+from asyncio import TimerHandle
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from pgbaton._runtime.outcomes import Cancelled
+from pgbaton.models import ClaimedJob
+
+
+class RunningJob(ClaimedJob):
+    """What a handler is given: the claimed job, and what it may ask and say while it runs."""
+
+    __slots__ = ("_run",)
+    if TYPE_CHECKING:  # no column of the row that it is made of
+        _run: Run
+
+    @property
+    def cancel_requested(self) -> bool:
+        """Whether the handler should stop, because somebody cancelled the job, the worker shuts
+        down or lost the lease, or the timeout is over. A handler that returns after it has seen
+        this true is taken to have stopped."""
+        if self._run.cancel_reason is None:
+            return False
+        self._run.has_seen_cancel = True
+        return True
+
+    def raise_if_cancelled(self) -> None:
+        """Ends the handler if it should stop.
+
+        Raises:
+            Cancelled: `cancel_requested` is true.
+        """
+        if self.cancel_requested:
+            raise Cancelled
+
+    def report_progress(
+        self,
+        progress: int | None = None,
+        current_stage: str | None = None,
+        events_count: int | None = None,
+    ) -> None:
+        """Notes how far the job is; the worker sends the latest to the server every second.
+
+        Args:
+            progress (int): percent, 0 to 100; default unchanged.
+            current_stage (str): what it is doing; default unchanged.
+            events_count (int): events so far; default unchanged.
+        """
+        said = {
+            "progress": progress,
+            "current_stage": current_stage,
+            "events_count": events_count,
+        }
+        self._run.note_progress({name: value for name, value in said.items() if value is not None})
+
+
+@dataclass(frozen=True, slots=True)
+class Handler:
+    """A function and how to run it."""
+
+    function: Callable[[RunningJob], Any]
+    kind: str
+    """`async`, `thread` or `process`."""
+    timeout: timedelta | None
+    memory_limit: int | None
+
+
+@dataclass(eq=False, slots=True)
+class Run:
+    """One run of a handler."""
+
+    job: RunningJob
+    handler: Handler
+    cancel_reason: str | None = None
+    """`cancelled`, `timeout`, `shutdown` or `lost`; None while it may go on."""
+    has_seen_cancel: bool = False
+    is_lost: bool = False
+    """The job is not ours any more: whatever the handler does, nobody is told."""
+    is_running: bool = True
+    """The handler has not ended yet."""
+    progress: dict[str, Any] = field(default_factory=dict)
+    timer: TimerHandle | None = None
+    interrupt: Callable[[], object] | None = None
+    """Ends the handler from outside; None if nothing can, as in a thread."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self.job, "_run", self)
+
+    def note_progress(self, said: dict[str, Any]) -> None:
+        self.progress = {**self.progress, **said}
+
+    def lose(self) -> None:
+        """Notes that the job is not ours any more."""
+        self.is_lost = True
+        self.cancel("lost")
+
+    def cancel(self, reason: str) -> None:
+        """Asks the handler to stop, and makes it where that is possible."""
+        if self.cancel_reason is None and self.is_running:
+            self.cancel_reason = reason
+            if self.interrupt is not None:
+                self.interrupt()

@@ -1,0 +1,137 @@
+"""What a worker does at its side of the queue while handlers run."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from pgbaton._runtime.running import Run
+from pgbaton._runtime.waiting import happens
+from pgbaton.errors import InvalidState, LeaseLost, UnknownJob
+
+if TYPE_CHECKING:
+    from pgbaton._runtime.engine import Engine
+
+BUSY_HEARTBEAT = 1.0
+"""Seconds: a heartbeat also tells which jobs were cancelled."""
+IDLE_HEARTBEAT = 30.0
+MAINTENANCE = 30
+"""Seconds, counted from the full minute, since that is when schedules are due."""
+
+
+class Tender:
+    """Heartbeats, longer leases, progress, upkeep; one loop that sleeps until something is due."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._claimed = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+        self._heartbeat_due = self._loop.time() + IDLE_HEARTBEAT * random.uniform(0.5, 1)  # noqa: S311
+        self._maintenance_due = self._loop.time() + random.uniform(0, 2)  # noqa: S311
+        self._extended_at: dict[int, float] = {}
+        """When the leases of a token were last known to begin."""
+
+    def note_claim(self) -> None:
+        """There is something to tend."""
+        now = self._loop.time()
+        self._heartbeat_due = min(self._heartbeat_due, now + BUSY_HEARTBEAT)
+        self._claimed.set()
+
+    async def serve(self) -> None:
+        while True:
+            self._claimed.clear()
+            due = min(self._heartbeat_due, self._maintenance_due, self._next_extension())
+            if not await happens(self._claimed, max(0.0, due - self._loop.time())):
+                await self._engine.patiently(self._do_what_is_due)
+
+    async def _do_what_is_due(self) -> None:
+        if self._next_extension() <= self._loop.time():
+            await self._extend_leases()
+        if self._heartbeat_due <= self._loop.time():
+            await self._send_heartbeat()
+            await self._send_progress()
+        if self._maintenance_due <= self._loop.time():
+            if self._engine.settings.maintenance:
+                await self._engine.client.run_maintenance()
+            self._maintenance_due = self._loop.time() + seconds_to_maintenance(time.time())
+
+    async def _send_heartbeat(self) -> None:
+        settings = self._engine.settings
+        cancelled = set(
+            await self._engine.client.worker_heartbeat(
+                settings.worker_id, settings.capacity, settings.tags
+            )
+        )
+        held = list(self._engine.held.values())
+        for run in held:
+            if run.job.id in cancelled:
+                run.cancel("cancelled")
+        every = BUSY_HEARTBEAT if held else IDLE_HEARTBEAT * random.uniform(0.8, 1)  # noqa: S311
+        self._heartbeat_due = self._loop.time() + every
+
+    # Leases
+
+    def _by_token(self) -> dict[int, list[Run]]:
+        """Runs whose lease is ours to extend; not those whose time is over."""
+        found: defaultdict[int, list[Run]] = defaultdict(list)
+        for (_, token), run in self._engine.held.items():
+            if not run.is_lost and run.cancel_reason != "timeout":
+                found[token].append(run)
+        return found
+
+    def _next_extension(self) -> float:
+        """When a third of the shortest lease is over."""
+        return min(
+            (self._due_of(token, runs) for token, runs in self._by_token().items()),
+            default=float("inf"),
+        )
+
+    def _due_of(self, token: int, runs: list[Run]) -> float:
+        since = self._extended_at.setdefault(token, self._loop.time())
+        shortest = min((run.job.lease_until - run.job.claimed_at) for run in runs)
+        return since + shortest.total_seconds() / 3
+
+    async def _extend_leases(self) -> None:
+        groups = self._by_token()
+        self._extended_at = {t: at for t, at in self._extended_at.items() if t in groups}
+        for token, runs in groups.items():
+            now = self._loop.time()
+            if self._due_of(token, runs) > now:
+                continue
+            verdicts = await self._engine.client.extend_leases(
+                [run.job.id for run in runs], token, self._engine.settings.lease
+            )
+            self._extended_at[token] = now
+            for run, verdict in zip(runs, verdicts, strict=True):
+                self._heed(run, verdict.verdict)
+
+    def _heed(self, run: Run, verdict: str) -> None:
+        if verdict == "cancel_requested":
+            run.cancel("cancelled")
+        elif verdict != "ok" and run.is_running:
+            run.lose()
+
+    async def _send_progress(self) -> None:
+        for run in list(self._engine.held.values()):
+            said, run.progress = run.progress, {}
+            if said and not run.is_lost:
+                await self._send_progress_of(run, said)
+
+    async def _send_progress_of(self, run: Run, said: dict[str, object]) -> None:
+        try:
+            answer = await self._engine.client.report_progress(
+                run.job.id,
+                run.job.lease_token,
+                **said,  # type: ignore[arg-type]
+            )
+        except (InvalidState, LeaseLost, UnknownJob):
+            answer = "lease_lost"
+        self._heed(run, answer)
+
+
+def seconds_to_maintenance(now: float) -> float:
+    """To just after the next half or full minute; jitter keeps workers from meeting."""
+    return MAINTENANCE - now % MAINTENANCE + random.uniform(0, 2)  # noqa: S311
