@@ -6,13 +6,15 @@ set lock_timeout = '200ms'
 as $$
 declare
     v_today constant date := pgbaton._day(pgbaton._now());
-    -- The caller's DateStyle may print a date that it does not read back.
-    v_iso constant text := 'YYYY-MM-DD';
     v_table text;
     v_name text;
     v_has_strays boolean;
     v_count integer := 0;
 begin
+    -- pg_dump would leave the partitions of an extension behind, and could not restore them on another day.
+    if exists (select from pg_extension as e where e.extname = 'pgbaton') then
+        return 0;
+    end if;
     foreach v_table in array array['job', 'job_history', 'job_report', 'job_error'] loop
         for v_ahead in 0 .. 3 loop
             v_name := format('%s_%s', v_table, to_char(v_today + v_ahead, 'YYYYMMDD'));
@@ -21,14 +23,7 @@ begin
             execute format('select exists (select from pgbaton.%I where day = $1)', v_table || '_default')
             into v_has_strays using v_today + v_ahead;
             continue when v_has_strays;
-            execute format(
-                'create table pgbaton.%I partition of pgbaton.%I for values from (%L) to (%L)',
-                v_name, v_table, to_char(v_today + v_ahead, v_iso), to_char(v_today + v_ahead + 1, v_iso)
-            );
-            execute format(
-                'comment on table pgbaton.%I is %L', v_name,
-                format('Day %s of %s.', to_char(v_today + v_ahead, v_iso), v_table)
-            );
+            perform pgbaton._add_day(v_table, v_today + v_ahead);
             v_count := v_count + 1;
         end loop;
     end loop;
@@ -37,4 +32,5 @@ end;
 $$;
 comment on function pgbaton._add_partitions() is
 'Makes the partitions of today and the next three days where they are missing, and returns how many it made.
-Raises 55P03 when a table is in use for longer than 200 ms; everybody else waits behind it that long.';
+As an extension pgbaton has none: all days are in the default ones. Raises 55P03 when a table is in use for
+longer than 200 ms; everybody else waits behind it that long.';

@@ -43,13 +43,7 @@ begin
         execute format('alter table pgbaton.%I rename to %I', v_table || '_' || v_suffix, v_table || '_old');
         execute format('alter table pgbaton.%I detach partition pgbaton.%I', v_table, v_table || '_old');
         if cardinality(v_kept) > 0 then
-            execute format(
-                'create table pgbaton.%I partition of pgbaton.%I for values from (%L) to (%L)',
-                v_table || '_' || v_suffix, v_table, day, day + 1
-            );
-            execute format(
-                'comment on table pgbaton.%I is %L', v_table || '_' || v_suffix, format('Day %s of %s.', day, v_table)
-            );
+            perform pgbaton._add_day(v_table, day);
             execute format(
                 'insert into pgbaton.%I select * from pgbaton.%I where %I = any ($1)',
                 v_table || '_' || v_suffix, v_table || '_old', v_id

@@ -58,8 +58,7 @@ facts (kind, object, fact) as (
 
     union all
     select 'constraint', concat_ws(' ', nullif(k.conrelid, 0)::regclass, nullif(k.contypid, 0)::regtype, k.conname), concat_ws(
-        ' | ', k.contype, pg_get_constraintdef(k.oid), k.convalidated, k.condeferrable, k.condeferred,
-        k.conislocal, k.coninhcount, k.connoinherit
+        ' | ', k.contype, pg_get_constraintdef(k.oid), k.convalidated, k.condeferrable, k.condeferred, case when k.contype = 'c' then k.connoinherit end
     )
     from pg_constraint as k where k.connamespace = 'pgbaton'::regnamespace
 

@@ -1,0 +1,23 @@
+create or replace function pgbaton._add_day(parent text, day date)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    -- The caller's DateStyle may print a date that it does not read back.
+    v_iso constant text := 'YYYY-MM-DD';
+    v_name constant text := parent || to_char(day, '_YYYYMMDD');
+begin
+    execute format(
+        'create table pgbaton.%I partition of pgbaton.%I for values from (%L) to (%L)',
+        v_name, parent, to_char(day, v_iso), to_char(day + 1, v_iso)
+    );
+    execute format('comment on table pgbaton.%I is %L', v_name, format('Day %s of %s.', to_char(day, v_iso), parent));
+    -- A partition does not inherit it.
+    if (select c.relreplident from pg_class as c where c.oid = to_regclass(format('pgbaton.%I', parent))) = 'f' then
+        execute format('alter table pgbaton.%I replica identity full', v_name);
+    end if;
+end;
+$$;
+comment on function pgbaton._add_day(text, date) is
+'Makes the partition of a day, of the table named parent.';
