@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from operator import attrgetter
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import psycopg
 
@@ -28,13 +28,15 @@ from pgbaton._runtime.outcomes import (
     of_error,
     of_result,
 )
-from pgbaton._runtime.processes import Processes
 from pgbaton._runtime.registry import REGISTRY, Place
 from pgbaton._runtime.running import Handler, Run, RunningJob
 from pgbaton._runtime.tender import Tender
 from pgbaton._runtime.threads import Threads
 from pgbaton._runtime.waiting import happens
 from pgbaton.models import ClaimedJob, OnExhausted, QueueInfo, QueuePolicy, Sleep
+
+if TYPE_CHECKING:
+    from pgbaton._runtime.processes import Processes
 
 log = logging.getLogger("pgbaton.worker")
 
@@ -110,7 +112,7 @@ class Engine:
         self._is_listening = False
         self._loop = asyncio.get_running_loop()
         self._threads = Threads()
-        self._processes = Processes()
+        self._processes: Processes | None = None
         self._database: Place = ()
         self._ordered: dict[str, QueueInfo] = {}
         self.held: dict[tuple[int, int], Run] = {}
@@ -193,7 +195,8 @@ class Engine:
         for task in [*loops, *self._beside]:
             task.cancel()
         await asyncio.gather(*loops, *self._beside, return_exceptions=True)
-        self._processes.close()
+        if self._processes is not None:
+            self._processes.close()
         self._threads.close()
         if self._listener is not None:
             await self._listener.close()
@@ -344,11 +347,19 @@ class Engine:
             run.interrupt = partial(self._loop.call_soon_threadsafe, task.cancel)
             task.add_done_callback(partial(self._finish_task, run))
         else:
-            run_it = self._processes.run if handler.kind == "process" else run_sync
+            run_it = self._process_pool().run if handler.kind == "process" else run_sync
             self._threads.run(partial(self._run_noted, run_it, run), partial(self._finish, run))
         if handler.timeout is not None:
             seconds = handler.timeout.total_seconds()
             run.timer = self._loop.call_later(seconds, self._time_out, run)
+
+    def _process_pool(self) -> Processes:
+        if self._processes is None:
+            # Here, since multiprocessing is of no use to most who import pgbaton.
+            from pgbaton._runtime.processes import Processes
+
+            self._processes = Processes()
+        return self._processes
 
     def _run_noted(self, run_it: Callable[[Run], Outcome], run: Run) -> Outcome:
         """In a thread, which may outlive this engine."""
