@@ -51,7 +51,7 @@ begin
         select
             f.job_id, f.job_id,
             case when f.is_ready then nextval('pgbaton.position_seq')
-                else (f.span).position + f.job_id - (f.span).lo end,
+                else (f.span).position + (f.job_id - (f.span).lo) end,
             (f.span).key_position, (f.span).claimed_at, (f.span).started_at, f.again_at, v_now, (f.span).day,
             (f.span).queue_id, (f.span).lane_id,
             case

@@ -4,6 +4,10 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 begin
+    -- A full queue would fail the transaction at its commit. Who is not woken looks by itself after max_wait.
+    if pg_notification_queue_usage() > 0.5 then
+        return;
+    end if;
     perform pg_notify(c.channel, '')
     from (
         select distinct s.channel
@@ -16,4 +20,5 @@ begin
 end;
 $$;
 comment on function pgbaton._wake(integer[]) is
-'Notifies each worker that is asleep on one of these lanes, once.';
+'Notifies each worker that is asleep on one of these lanes, once; none while the notification queue is more
+than half full.';
