@@ -1,7 +1,6 @@
 create or replace function pgbaton._actor()
 returns text
 language sql stable
-set search_path = pg_catalog, pg_temp
 as $$
     select case
         when current_setting('role') = 'none' then session_user::text

@@ -1,7 +1,6 @@
 create or replace function pgbaton._add_day(parent text, day date)
 returns void
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     -- The caller's DateStyle may print a date that it does not read back.

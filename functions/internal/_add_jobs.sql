@@ -11,7 +11,6 @@ create or replace function pgbaton._add_jobs(
 )
 returns setof bigint
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_job_ids bigint[];

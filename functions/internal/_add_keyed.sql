@@ -10,7 +10,6 @@ create or replace function pgbaton._add_keyed(
 )
 returns setof bigint
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_has_paused constant boolean := exists (select from pgbaton.paused_key);

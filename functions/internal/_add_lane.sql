@@ -3,7 +3,6 @@ create or replace function pgbaton._add_lane(
 )
 returns integer
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_lane_id integer;

@@ -10,7 +10,6 @@ create or replace function pgbaton._add_limited(
 )
 returns setof bigint
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_job record;

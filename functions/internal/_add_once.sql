@@ -9,7 +9,6 @@ create or replace function pgbaton._add_once(
 )
 returns integer
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_is_new boolean[];

@@ -3,7 +3,6 @@ create or replace function pgbaton._add_plain_job(
 )
 returns bigint
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_now constant timestamptz := pgbaton._now();

@@ -1,7 +1,6 @@
 create or replace function pgbaton._advance(lane_id integer, start bigint)
 returns void
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_horizon pgbaton.watermark;

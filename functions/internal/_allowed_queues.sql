@@ -1,7 +1,6 @@
 create or replace function pgbaton._allowed_queues(action text)
 returns integer[]
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_narrowed boolean;

@@ -3,7 +3,6 @@ create or replace function pgbaton._audit(
 )
 returns void
 language sql volatile
-set search_path = pg_catalog, pg_temp
 as $$
     insert into pgbaton.audit (at, actor, action, queue, job_id, singleton_key, reason)
     values (pgbaton._now(), pgbaton._actor(), action, queue, job_id, singleton_key, reason)

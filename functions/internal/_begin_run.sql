@@ -1,7 +1,6 @@
 create or replace function pgbaton._begin_run(run_id text, parts integer, fingerprint text)
 returns void
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_run pgbaton.enqueue_run;

@@ -1,7 +1,6 @@
 create or replace function pgbaton._busy_keys(queue_id integer, singleton_keys text[])
 returns text[]
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
     return array(

@@ -1,7 +1,6 @@
 create or replace function pgbaton._cancel(spans pgbaton.span[])
 returns void
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
     insert into pgbaton.span

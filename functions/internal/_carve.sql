@@ -3,7 +3,6 @@ create or replace function pgbaton._carve(
 )
 returns pgbaton.span[]
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_left bigint[] := job_ids;

@@ -1,7 +1,6 @@
 create or replace function pgbaton._carve_history(job_ids bigint[])
 returns void
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
     with whole as (

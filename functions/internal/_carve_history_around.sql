@@ -1,7 +1,6 @@
 create or replace function pgbaton._carve_history_around(job_ids bigint[], day date)
 returns void
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
     -- As spans of one, so that each is found by its id when it is copied.

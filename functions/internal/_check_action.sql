@@ -1,7 +1,6 @@
 create or replace function pgbaton._check_action(action text)
 returns void
 language plpgsql immutable parallel safe
-set search_path = pg_catalog, pg_temp
 as $$
 begin
     if action is null or action not in ('enqueue', 'work', 'operate', 'monitor') then

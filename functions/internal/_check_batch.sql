@@ -3,7 +3,6 @@ create or replace function pgbaton._check_batch(
 )
 returns void
 language plpgsql immutable parallel safe
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_bad record;

@@ -3,7 +3,6 @@ create or replace function pgbaton._check_claim(
 )
 returns void
 language plpgsql immutable parallel safe
-set search_path = pg_catalog, pg_temp
 as $$
 begin
     perform pgbaton._check_worker_id(worker_id);

@@ -1,7 +1,6 @@
 create or replace function pgbaton._check_dedup_id(dedup_id text, on_duplicate text)
 returns void
 language plpgsql immutable parallel safe
-set search_path = pg_catalog, pg_temp
 as $$
 begin
     if dedup_id = '' or octet_length(dedup_id) > 1024 then

@@ -3,7 +3,6 @@ create or replace function pgbaton._check_duration(
 )
 returns void
 language plpgsql immutable parallel safe
-set search_path = pg_catalog, pg_temp
 as $$
 begin
     if duration < '0' or (duration = '0' and not may_be_zero) or duration > '100 years' then

@@ -1,7 +1,6 @@
 create or replace function pgbaton._check_filter(filter jsonb)
 returns void
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 set timezone = 'UTC'
 as $$
 declare

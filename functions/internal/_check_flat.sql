@@ -1,7 +1,6 @@
 create or replace function pgbaton._check_flat(name text, dimensions integer)
 returns void
 language plpgsql immutable parallel safe
-set search_path = pg_catalog, pg_temp
 as $$
 begin
     if dimensions > 1 then

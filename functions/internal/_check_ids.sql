@@ -1,7 +1,6 @@
 create or replace function pgbaton._check_ids(job_ids bigint[])
 returns void
 language plpgsql immutable parallel safe
-set search_path = pg_catalog, pg_temp
 as $$
 begin
     if array_ndims(job_ids) > 1 then

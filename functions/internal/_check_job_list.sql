@@ -1,7 +1,6 @@
 create or replace function pgbaton._check_job_list(jobs jsonb)
 returns void
 language plpgsql immutable parallel safe
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_unknown text;

@@ -1,7 +1,6 @@
 create or replace function pgbaton._check_key(queue pgbaton.queue, singleton_key text)
 returns void
 language plpgsql immutable parallel safe
-set search_path = pg_catalog, pg_temp
 as $$
 begin
     if queue.policy = 'fifo' and coalesce(singleton_key, '') = '' then

@@ -1,7 +1,6 @@
 create or replace function pgbaton._check_key_paths(keys_if_undelivered jsonb)
 returns void
 language plpgsql immutable parallel safe
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_valid boolean;

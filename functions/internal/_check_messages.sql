@@ -1,7 +1,6 @@
 create or replace function pgbaton._check_messages(error_messages text[])
 returns void
 language plpgsql immutable parallel safe
-set search_path = pg_catalog, pg_temp
 as $$
 begin
     if error_messages is null or array_position(error_messages, null) is not null

@@ -1,7 +1,6 @@
 create or replace function pgbaton._check_offset(name text, value jsonb)
 returns void
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_next constant bigint := pg_snapshot_xmax(pg_current_snapshot())::text::bigint;

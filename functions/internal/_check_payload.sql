@@ -1,7 +1,6 @@
 create or replace function pgbaton._check_payload(payload jsonb)
 returns void
 language plpgsql immutable parallel safe
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     -- In an array a value that was stored compressed has its full size.

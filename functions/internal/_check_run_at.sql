@@ -1,7 +1,6 @@
 create or replace function pgbaton._check_run_at(run_at timestamptz, delay interval)
 returns timestamptz
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
     if run_at is not null and delay is not null then

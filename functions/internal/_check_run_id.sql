@@ -1,7 +1,6 @@
 create or replace function pgbaton._check_run_id(run_id text)
 returns void
 language plpgsql immutable parallel safe
-set search_path = pg_catalog, pg_temp
 as $$
 begin
     if run_id is null then

@@ -1,7 +1,6 @@
 create or replace function pgbaton._check_same_length(name text, length integer, other text, other_length integer)
 returns void
 language plpgsql immutable parallel safe
-set search_path = pg_catalog, pg_temp
 as $$
 begin
     if length <> other_length then

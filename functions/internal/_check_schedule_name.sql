@@ -1,7 +1,6 @@
 create or replace function pgbaton._check_schedule_name(name text)
 returns void
 language plpgsql immutable parallel safe
-set search_path = pg_catalog, pg_temp
 as $$
 begin
     if name is null or name = '' or octet_length(name) > 255 then

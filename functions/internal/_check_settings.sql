@@ -1,7 +1,6 @@
 create or replace function pgbaton._check_settings(queue pgbaton.queue)
 returns void
 language plpgsql immutable parallel safe
-set search_path = pg_catalog, pg_temp
 as $$
 begin
     if queue.name is null or queue.name = '' or octet_length(queue.name) > 63 or queue.name ~ '[[:cntrl:]]' then

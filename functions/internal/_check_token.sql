@@ -1,7 +1,6 @@
 create or replace function pgbaton._check_token(lease_token bigint)
 returns void
 language plpgsql immutable parallel safe
-set search_path = pg_catalog, pg_temp
 as $$
 begin
     if lease_token is null then

@@ -1,7 +1,6 @@
 create or replace function pgbaton._check_topic(topic text, is_pattern boolean)
 returns void
 language plpgsql immutable parallel safe
-set search_path = pg_catalog, pg_temp
 as $$
 begin
     if topic is null or octet_length(topic) > 255 or topic !~ (case

@@ -1,7 +1,6 @@
 create or replace function pgbaton._check_worker_id(worker_id text)
 returns void
 language plpgsql immutable parallel safe
-set search_path = pg_catalog, pg_temp
 as $$
 begin
     if worker_id is null or worker_id = '' or octet_length(worker_id) > 255 then

@@ -1,7 +1,6 @@
 create or replace function pgbaton._chunks_in_order(queue pgbaton.queue, attempts uuid[])
 returns setof pgbaton.spark_chunk
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
     if not exists (

@@ -1,15 +1,13 @@
 create or replace function pgbaton._claimable_queues(queues text[])
 returns integer[]
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
-    v_unknown text;
-    v_allowed constant integer[] := case
-        when exists (select from pgbaton.queue_grant) then pgbaton._allowed_queues('work')
-    end;
+    v_found record;
+    v_allowed integer[];
 begin
     if queues is null then
+        v_allowed := pgbaton._allowed_queues('work');
         return array(
             select q.id from pgbaton.queue as q
             where not q.is_paused and (v_allowed is null or q.id = any (v_allowed))
@@ -21,17 +19,21 @@ begin
             message = 'queues is empty or holds a null',
             hint = 'Name the queues to work on, or pass null for all.';
     end if;
-    select u.name into v_unknown
-    from unnest(queues) as u (name)
-    where not exists (select from pgbaton.queue as q where q.name = u.name)
-    limit 1;
-    if found then
-        perform pgbaton._require_queue(v_unknown);
+    select
+        array_agg(q.id) filter (where not q.is_paused) as ids, count(*) as number,
+        exists (select from pgbaton.queue_grant) as has_grants
+    into v_found
+    from pgbaton.queue as q
+    where q.name = any (queues);
+
+    if v_found.number < cardinality(queues) then
+        -- A name is unknown or stands there twice.
+        perform pgbaton._require_queue(u.name) from unnest(queues) as u (name);
     end if;
-    if v_allowed is not null then
+    if v_found.has_grants then
         perform pgbaton._require_action(q, 'work') from pgbaton.queue as q where q.name = any (queues);
     end if;
-    return array(select q.id from pgbaton.queue as q where q.name = any (queues) and not q.is_paused);
+    return v_found.ids;
 end;
 $$;
 comment on function pgbaton._claimable_queues(text[]) is

@@ -1,7 +1,6 @@
 create or replace function pgbaton._complete(job_ids bigint[], lease_token bigint, results jsonb[])
 returns pgbaton.span[]
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_spans pgbaton.span[];

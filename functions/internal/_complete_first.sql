@@ -1,7 +1,6 @@
 create or replace function pgbaton._complete_first(job_id bigint, lease_token bigint)
 returns boolean
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_span pgbaton.span;

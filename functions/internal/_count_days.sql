@@ -1,7 +1,6 @@
 create or replace function pgbaton._count_days(max_age interval)
 returns void
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_started_at constant timestamptz := pgbaton._now();

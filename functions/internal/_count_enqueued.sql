@@ -1,7 +1,6 @@
 create or replace function pgbaton._count_enqueued()
 returns void
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
     insert into pgbaton.job_count as c (queue_id, day, name, class, jobs, seconds)

@@ -1,7 +1,6 @@
 create or replace function pgbaton._count_part(run_id text, part integer, jobs integer, duplicates integer)
 returns void
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_counts constant jsonb := coalesce(nullif(current_setting('pgbaton.counts', true), ''), '{}')::jsonb;

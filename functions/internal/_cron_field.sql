@@ -3,7 +3,6 @@ create or replace function pgbaton._cron_field(
 )
 returns integer[]
 language plpgsql immutable parallel safe
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_part text;

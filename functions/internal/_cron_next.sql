@@ -1,7 +1,6 @@
 create or replace function pgbaton._cron_next(cron text, time_zone text, after timestamptz)
 returns timestamptz
 language plpgsql immutable parallel safe
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_cron record;

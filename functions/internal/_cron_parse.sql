@@ -3,7 +3,6 @@ create or replace function pgbaton._cron_parse(
     out months integer[], out weekdays integer[], out is_either boolean, out is_fixed boolean
 )
 language plpgsql immutable parallel safe
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_fields constant text[] := regexp_split_to_array(btrim(cron, E' \t'), '[ \t]+');

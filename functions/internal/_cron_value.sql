@@ -1,7 +1,6 @@
 create or replace function pgbaton._cron_value(value text, lowest integer, names text[])
 returns integer
 language plpgsql immutable parallel safe
-set search_path = pg_catalog, pg_temp
 as $$
 begin
     if value ~ '^[0-9]{1,4}$' then

@@ -1,7 +1,6 @@
 create or replace function pgbaton._cut(span pgbaton.span, jobs bigint)
 returns pgbaton.span
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_cut pgbaton.span := span;

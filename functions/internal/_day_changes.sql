@@ -1,7 +1,6 @@
 create or replace function pgbaton._day_changes()
 returns table (day date, changes bigint)
 language sql stable
-set search_path = pg_catalog, pg_temp
 as $$
     select p.day, sum(p.changes)::bigint
     from (

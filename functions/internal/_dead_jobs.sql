@@ -1,7 +1,6 @@
 create or replace function pgbaton._dead_jobs(queue_ids integer[], filter jsonb)
 returns setof pgbaton.dead_job
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 set timezone = 'UTC'
 as $$
 declare

@@ -1,7 +1,6 @@
 create or replace function pgbaton._drop_day(day date, at timestamptz)
 returns boolean
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 set datestyle = 'ISO'
 as $$
 declare

@@ -1,7 +1,6 @@
 create or replace function pgbaton._drop_days(at timestamptz)
 returns integer
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 set lock_timeout = '200ms'
 as $$
 declare

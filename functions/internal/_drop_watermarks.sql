@@ -1,7 +1,6 @@
 create or replace function pgbaton._drop_watermarks(at timestamptz, oldest_xid xid8)
 returns void
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
     delete from pgbaton.watermark as w

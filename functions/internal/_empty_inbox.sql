@@ -1,7 +1,6 @@
 create or replace function pgbaton._empty_inbox()
 returns boolean
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
     if pg_relation_size('pgbaton.inbox_row') = 0 then

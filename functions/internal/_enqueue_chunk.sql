@@ -1,7 +1,6 @@
 create or replace function pgbaton._enqueue_chunk(queue pgbaton.queue, chunk pgbaton.spark_chunk)
 returns integer
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_lane_id integer;

@@ -17,7 +17,6 @@ create or replace function pgbaton._enqueue_job(
 )
 returns bigint
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_queue constant pgbaton.queue := pgbaton._enter_queue(queue);

@@ -1,7 +1,6 @@
 create or replace function pgbaton._enter_part(run_id text, part integer, parts integer)
 returns boolean
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_run pgbaton.enqueue_run;

@@ -1,7 +1,6 @@
 create or replace function pgbaton._enter_queue(queue text, action text default 'enqueue')
 returns pgbaton.queue
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_queue pgbaton.queue;

@@ -1,7 +1,6 @@
 create or replace function pgbaton._expire_dead_letters(at timestamptz)
 returns bigint
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_spans pgbaton.span[];

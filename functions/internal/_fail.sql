@@ -3,7 +3,6 @@ create or replace function pgbaton._fail(
 )
 returns void
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_has_paused constant boolean := exists (select from pgbaton.paused_key);

@@ -3,7 +3,6 @@ create or replace function pgbaton._finish(
 )
 returns void
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
     if state = 'unknown_stopped' then

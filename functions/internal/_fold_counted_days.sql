@@ -1,7 +1,6 @@
 create or replace function pgbaton._fold_counted_days()
 returns void
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
     delete from pgbaton.counted_day as d

@@ -1,7 +1,6 @@
 create or replace function pgbaton._forget_dedup_ids(at timestamptz)
 returns void
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
     delete from pgbaton.dedup as d

@@ -1,7 +1,6 @@
 create or replace function pgbaton._granted_ids(job_ids bigint[], action text)
 returns bigint[]
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_allowed constant integer[] := pgbaton._allowed_queues(action);

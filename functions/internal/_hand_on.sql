@@ -1,7 +1,6 @@
 create or replace function pgbaton._hand_on(queue_ids integer[], singleton_keys text[])
 returns setof pgbaton.baton_release
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_promoted pgbaton.span[];

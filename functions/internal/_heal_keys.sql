@@ -1,7 +1,6 @@
 create or replace function pgbaton._heal_keys(max_keys integer)
 returns bigint
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_place record;

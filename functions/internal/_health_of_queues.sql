@@ -1,7 +1,6 @@
 create or replace function pgbaton._health_of_queues(at timestamptz)
 returns table (check_name text, is_warn boolean, is_bad boolean, detail text)
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_stale bigint;

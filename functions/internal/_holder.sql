@@ -1,7 +1,6 @@
 create or replace function pgbaton._holder(queue_id integer, singleton_key text)
 returns pgbaton.span
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_span pgbaton.span;

@@ -1,7 +1,6 @@
 create or replace function pgbaton._instants(clock timestamp, time_zone text, is_fixed boolean)
 returns setof timestamptz
 language plpgsql immutable parallel safe
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_instant timestamptz := clock at time zone time_zone;

@@ -1,7 +1,6 @@
 create or replace function pgbaton._is_key_paused(queue_id integer, job_id bigint)
 returns boolean
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
     return exists (

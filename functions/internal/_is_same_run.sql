@@ -1,7 +1,6 @@
 create or replace function pgbaton._is_same_run(run pgbaton.enqueue_run, parts integer, fingerprint text)
 returns boolean
 language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
 as $$
     select run.parts = parts and coalesce(run.fingerprint = fingerprint, true)
 $$;

@@ -1,7 +1,6 @@
 create or replace function pgbaton._job_info(job_id bigint, action text)
 returns pgbaton.job_info
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set jit = off
 as $$

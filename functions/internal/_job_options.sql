@@ -7,7 +7,6 @@ create or replace function pgbaton._job_options(
 )
 returns pgbaton.job_options
 language plpgsql immutable parallel safe
-set search_path = pg_catalog, pg_temp
 as $$
 begin
     if num_nonnulls(max_attempts, retry_delay, retry_backoff, backoff_schedule, keys_if_undelivered) = 0 then

@@ -4,7 +4,6 @@ returns table (
     queue pgbaton.queue, span pgbaton.span, is_spent boolean
 )
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
     return query

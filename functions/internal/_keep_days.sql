@@ -1,7 +1,6 @@
 create or replace function pgbaton._keep_days(at timestamptz)
 returns integer
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
     -- An older snapshot does not see all that is to be kept.

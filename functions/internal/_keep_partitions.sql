@@ -1,7 +1,6 @@
 create or replace function pgbaton._keep_partitions()
 returns integer
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_now constant timestamptz := pgbaton._now();

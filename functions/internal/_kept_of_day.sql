@@ -1,7 +1,6 @@
 create or replace function pgbaton._kept_of_day(day date, at timestamptz)
 returns bigint[]
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
     return array(

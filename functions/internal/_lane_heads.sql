@@ -3,7 +3,6 @@ create or replace function pgbaton._lane_heads(
 )
 returns table (lane_id integer, priority integer, start bigint, head bigint, is_behind boolean)
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_has_rewind constant boolean := exists (select from pgbaton.rewind);

@@ -3,7 +3,6 @@ create or replace function pgbaton._lane_id(
 )
 returns integer
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_tags constant text[] := case when tags = '{}' then tags else pgbaton._normal_tags(tags) end;

@@ -3,7 +3,6 @@ create or replace function pgbaton._leased_spans(
 )
 returns pgbaton.span[]
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_spans pgbaton.span[];

@@ -1,7 +1,6 @@
 create or replace function pgbaton._live_ids_by_tags(tags text[])
 returns bigint[]
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_tags constant text[] := pgbaton._normal_tags(tags);

@@ -1,7 +1,6 @@
 create or replace function pgbaton._live_span(job_id bigint)
 returns pgbaton.span
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_span pgbaton.span;

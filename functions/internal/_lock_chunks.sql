@@ -1,7 +1,6 @@
 create or replace function pgbaton._lock_chunks(queue pgbaton.queue, attempts uuid[])
 returns void
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
     if queue.policy = 'standard' then

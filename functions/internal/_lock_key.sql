@@ -1,7 +1,6 @@
 create or replace function pgbaton._lock_key(queue_id integer, singleton_key text)
 returns boolean
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
     perform pg_advisory_xact_lock(pgbaton._lock_class(), pgbaton._stripe(queue_id, singleton_key));

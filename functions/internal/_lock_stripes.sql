@@ -1,7 +1,6 @@
 create or replace function pgbaton._lock_stripes(queue_id integer, singleton_keys text[])
 returns void
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
     -- Sorted, so that two bulk producers never wait for each other in a circle.

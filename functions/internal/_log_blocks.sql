@@ -1,7 +1,6 @@
 create or replace function pgbaton._log_blocks(at timestamptz)
 returns void
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
     insert into pgbaton.key_block as b (

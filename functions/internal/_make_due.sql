@@ -1,7 +1,6 @@
 create or replace function pgbaton._make_due(due_from timestamptz, at timestamptz, max_spans integer)
 returns bigint
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_has_paused constant boolean := exists (select from pgbaton.paused_key);

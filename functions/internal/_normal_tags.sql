@@ -1,7 +1,6 @@
 create or replace function pgbaton._normal_tags(tags text[])
 returns text[]
 language plpgsql immutable parallel safe
-set search_path = pg_catalog, pg_temp
 as $$
 begin
     if cardinality(tags) = 0 then

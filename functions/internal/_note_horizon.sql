@@ -1,7 +1,6 @@
 create or replace function pgbaton._note_horizon(last_horizon bigint, at timestamptz)
 returns void
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     -- Not a scan of the sequence: with sequential scans off it costs enough to be compiled.

@@ -1,7 +1,6 @@
 create or replace function pgbaton._note_message(spans pgbaton.span[], message text, is_retry boolean)
 returns void
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_now constant timestamptz := pgbaton._now();

@@ -3,7 +3,6 @@ create or replace function pgbaton._note_times(
 )
 returns void
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     -- Two seconds behind: whoever commits a due time later than that is found by _sweep.

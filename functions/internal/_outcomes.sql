@@ -3,7 +3,6 @@ create or replace function pgbaton._outcomes(
 )
 returns setof pgbaton.enqueue_outcome
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
     -- The n-th new job got the n-th new id.

@@ -4,7 +4,6 @@ create or replace function pgbaton._parse_jobs(
     out options pgbaton.job_options[], out dedup_ids text[], out on_duplicates text[]
 )
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
     with parsed as materialized (

@@ -1,7 +1,6 @@
 create or replace function pgbaton._parts_text(parts integer)
 returns text
 language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
 as $$
     select case parts
         when 0 then 'in one transaction'

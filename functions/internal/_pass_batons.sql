@@ -1,7 +1,6 @@
 create or replace function pgbaton._pass_batons(queue_ids integer[], singleton_keys text[], places bigint[])
 returns void
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_promoted pgbaton.span[];

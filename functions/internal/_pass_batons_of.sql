@@ -1,7 +1,6 @@
 create or replace function pgbaton._pass_batons_of(spans pgbaton.span[])
 returns void
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_queue_ids integer[];

@@ -1,7 +1,6 @@
 create or replace function pgbaton._pass_released()
 returns void
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_is_fresh constant boolean := pgbaton._is_read_committed();

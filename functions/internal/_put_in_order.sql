@@ -1,7 +1,6 @@
 create or replace function pgbaton._put_in_order(queue pgbaton.queue)
 returns void
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
     perform from pgbaton.span as s

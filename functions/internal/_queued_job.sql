@@ -1,7 +1,6 @@
 create or replace function pgbaton._queued_job(queue pgbaton.queue, singleton_key text)
 returns bigint
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_key constant text := coalesce(singleton_key, '');

@@ -1,7 +1,6 @@
 create or replace function pgbaton._recheck_watermarks()
 returns bigint
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     -- Watermarks whose transactions had ended at the last sweep were proven then.

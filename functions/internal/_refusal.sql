@@ -1,7 +1,6 @@
 create or replace function pgbaton._refusal(job_id bigint, lease_token bigint, action text default 'work')
 returns text
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_span pgbaton.span;

@@ -4,7 +4,6 @@ create or replace function pgbaton._refuse(
 )
 returns void
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_refusal constant text := pgbaton._refusal(job_id, lease_token, action);

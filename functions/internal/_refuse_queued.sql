@@ -1,7 +1,6 @@
 create or replace function pgbaton._refuse_queued(queue pgbaton.queue, singleton_key text, job_id bigint)
 returns void
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
     raise exception using

@@ -1,7 +1,6 @@
 create or replace function pgbaton._refuse_run(run pgbaton.enqueue_run, parts integer)
 returns void
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
     if run.parts = parts then

@@ -3,7 +3,6 @@ create or replace function pgbaton._register_dedup_id(
 )
 returns bigint
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_earlier_id bigint;

@@ -1,7 +1,6 @@
 create or replace function pgbaton._register_dedup_ids(queue pgbaton.queue, dedup_ids text[], on_duplicates text[])
 returns boolean[]
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_new_ids text[];

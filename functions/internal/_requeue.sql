@@ -1,7 +1,6 @@
 create or replace function pgbaton._requeue(spans pgbaton.span[], state pgbaton.job_state, run_at timestamptz)
 returns void
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_has_paused constant boolean := exists (select from pgbaton.paused_key);

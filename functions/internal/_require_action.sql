@@ -1,7 +1,6 @@
 create or replace function pgbaton._require_action(queue pgbaton.queue, action text)
 returns void
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
     if exists (select from pgbaton.queue_grant)

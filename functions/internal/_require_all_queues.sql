@@ -1,7 +1,6 @@
 create or replace function pgbaton._require_all_queues(action text)
 returns void
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
     if pgbaton._allowed_queues(action) is not null then

@@ -1,7 +1,6 @@
 create or replace function pgbaton._require_baton(queue text, singleton_key text)
 returns pgbaton.queue
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_queue constant pgbaton.queue := pgbaton._require_queue(queue);

@@ -1,7 +1,6 @@
 create or replace function pgbaton._require_no_live_jobs(queue pgbaton.queue, hint text)
 returns void
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_live bigint;

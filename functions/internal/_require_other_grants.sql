@@ -1,7 +1,6 @@
 create or replace function pgbaton._require_other_grants(queue pgbaton.queue)
 returns void
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_role name;

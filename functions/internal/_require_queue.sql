@@ -1,7 +1,6 @@
 create or replace function pgbaton._require_queue(queue text)
 returns pgbaton.queue
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_queue pgbaton.queue;

@@ -1,7 +1,6 @@
 create or replace function pgbaton._require_retry_place(span pgbaton.span)
 returns void
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_other bigint;

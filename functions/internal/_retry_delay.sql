@@ -3,7 +3,6 @@ create or replace function pgbaton._retry_delay(
 )
 returns interval
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_schedule constant interval[] := coalesce(options.backoff_schedule, queue.backoff_schedule);

@@ -1,7 +1,6 @@
 create or replace function pgbaton._run_schedule(schedule pgbaton.schedule, at timestamptz)
 returns pgbaton.schedule
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_schedule pgbaton.schedule := schedule;

@@ -1,7 +1,6 @@
 create or replace function pgbaton._seize_queue(queue text)
 returns pgbaton.queue
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
     perform pg_advisory_xact_lock(pgbaton._lock_class() + 1, hashtext(queue) & 255);

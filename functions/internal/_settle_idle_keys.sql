@@ -1,7 +1,6 @@
 create or replace function pgbaton._settle_idle_keys(queue_ids integer[], singleton_keys text[])
 returns void
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_open_queue_ids integer[];

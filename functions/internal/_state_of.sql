@@ -1,7 +1,6 @@
 create or replace function pgbaton._state_of(job_id bigint)
 returns pgbaton.job_state
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
     return coalesce(

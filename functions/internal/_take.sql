@@ -3,7 +3,6 @@ create or replace function pgbaton._take(
 )
 returns pgbaton.span[]
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_pieces pgbaton.span[];
@@ -14,8 +13,9 @@ begin
     with runs as (
         select min(i.id) as first, max(i.id) as last
         from (
-            select d.id, d.id - row_number() over (order by d.id) as run
-            from (select distinct j.id from unnest(job_ids) as j (id) where j.id > 0) as d
+            select j.id, j.id - dense_rank() over (order by j.id) as run
+            from unnest(job_ids) as j (id)
+            where j.id > 0
         ) as i
         group by i.run
     ), found as materialized (

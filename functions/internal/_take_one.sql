@@ -3,7 +3,6 @@ create or replace function pgbaton._take_one(
 )
 returns pgbaton.span
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_queue constant pgbaton.queue := pgbaton._require_queue(queue);

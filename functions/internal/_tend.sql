@@ -1,7 +1,6 @@
 create or replace function pgbaton._tend(at timestamptz)
 returns void
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_due_from timestamptz;

@@ -1,7 +1,6 @@
 create or replace function pgbaton._topic_regex(topic_pattern text)
 returns text
 language plpgsql immutable parallel safe
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_regex text := '';

@@ -3,7 +3,6 @@ create or replace function pgbaton._verdicts(
 )
 returns setof pgbaton.verdict
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
     if (select sum(s.hi - s.lo + 1) from unnest(spans) as s where s.state <> 'cancelling') = cardinality(job_ids) then

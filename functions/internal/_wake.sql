@@ -1,7 +1,6 @@
 create or replace function pgbaton._wake(lane_ids integer[])
 returns void
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
     -- A full queue would fail the transaction at its commit. Who is not woken looks by itself after max_wait.

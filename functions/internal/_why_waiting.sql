@@ -1,7 +1,6 @@
 create or replace function pgbaton._why_waiting(job pgbaton.job_info, queue pgbaton.queue)
 returns text
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_holder constant pgbaton.span := pgbaton._holder(queue.id, job.singleton_key);

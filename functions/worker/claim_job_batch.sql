@@ -20,8 +20,13 @@ declare
     v_queue_ids constant integer[] := pgbaton._claimable_queues(queues);
     v_token bigint;
     v_picked record;
+    v_merged record;
+    v_los bigint[];
+    v_resized_los bigint[];
+    v_resized_his bigint[];
     v_first_day date;
     v_last_day date;
+    v_claimed_at timestamptz;
 begin
     perform pgbaton._check_claim(worker_id, job_types, batch_size, lease);
     perform pgbaton._tend(v_now);
@@ -31,35 +36,67 @@ begin
         return;
     end if;
     delete from pgbaton.sleeper as s where s.worker_id = claim_job_batch.worker_id;
+    v_los := v_picked.los || v_picked.lone_los;
+    v_resized_los := v_picked.resized_los;
+    v_resized_his := v_picked.resized_his;
+    if cardinality(v_picked.lone_los) > 1 then
+        v_merged := pgbaton._merge_neighbours(v_picked.lone_los);
+        v_los := v_picked.los || v_merged.los;
+        v_resized_los := v_resized_los || v_merged.resized_los;
+        v_resized_his := v_resized_his || v_merged.resized_his;
+    end if;
+
     v_token := nextval('pgbaton.lease_token_seq');
     -- A later time than v_now: a job of a key is not claimed before the one before it has ended.
-    perform pgbaton._lease_out(v_picked.los, v_picked.cut, v_token, worker_id, lease, pgbaton._now());
-
+    v_claimed_at := pgbaton._now();
     v_first_day := v_picked.first_day;
     v_last_day := v_picked.last_day;
     return query
+    with leased as (
+        update pgbaton.span as s
+        set
+            hi = coalesce(v_resized_his[array_position(v_resized_los, s.lo)], s.hi),
+            state = 'active',
+            ready = false,
+            attempt = s.attempt + 1,
+            lease_token = v_token,
+            lease_until = pgbaton._after(
+                v_claimed_at, coalesce(lease, (select q.lease from pgbaton.queue as q where q.id = s.queue_id))
+            ),
+            claimed_at = v_claimed_at,
+            changed_at = null,
+            worker_id = claim_job_batch.worker_id
+        where s.lo = any (v_los)
+        returning s.*
+    ), in_line as (
+        select
+            s.lo, s.hi, s.day, s.attempt, s.extra_attempts, s.run_at, s.lease_until, s.singleton_key, s.position,
+            l.queue, l.max_attempts, l.job_type, l.tags, l.priority
+        from leased as s
+        cross join lateral (
+            select l.job_type, l.tags, l.priority, q.name as queue, q.max_attempts
+            from pgbaton.lane as l
+            inner join pgbaton.queue as q on q.id = l.queue_id
+            where l.id = s.lane_id
+            offset 0
+        ) as l
+        order by l.priority desc, s.position
+    )
+    -- Spans in line and the jobs of each in order: nothing is left to sort.
     select
-        j.id, l.queue, l.job_type, l.tags, l.priority, j.singleton_key, s.attempt,
-        coalesce((j.options).max_attempts, l.max_attempts) + s.extra_attempts,
-        j.payload, j.created_at, s.run_at, s.claimed_at, s.lease_until, s.lease_token
-    from pgbaton.span as s
-    cross join lateral (
-        select l.job_type, l.tags, l.priority, q.name as queue, q.max_attempts
-        from pgbaton.lane as l
-        inner join pgbaton.queue as q on q.id = l.queue_id
-        where l.id = s.lane_id
-        offset 0
-    ) as l
+        j.id, s.queue, s.job_type, s.tags, s.priority, s.singleton_key, s.attempt,
+        coalesce((j.options).max_attempts, s.max_attempts) + s.extra_attempts,
+        j.payload, j.created_at, s.run_at, v_claimed_at, s.lease_until, v_token
+    from in_line as s
     cross join lateral (
         -- The days are parameters, so that only their partitions are opened.
-        select k.id, k.options, k.payload, k.created_at, k.singleton_key
+        select k.id, k.options, k.payload, k.created_at
         from pgbaton.job as k
         where k.day = s.day and k.day >= v_first_day and k.day <= v_last_day and k.id between s.lo and s.hi
         order by k.id
         offset 0
     ) as j
-    where s.lease_token = v_token
-    order by l.priority desc, s.position, j.id;
+    order by s.priority desc, s.position;
 end;
 $$;
 comment on function pgbaton.claim_job_batch(text, text[], text[], text[], integer, interval) is
