@@ -17,7 +17,8 @@ begin
         coalesce(sum(c.jobs) filter (where c.doing = 'retry'), 0)::bigint,
         coalesce(sum(c.jobs) filter (where c.doing = 'unknown_retry'), 0)::bigint,
         coalesce(sum(c.jobs) filter (where c.doing = 'failed'), 0)::bigint,
-        v_now - min(j.created_at)
+        v_now - min(j.created_at),
+        coalesce(min(b.keys), 0), v_now - min(b.since), coalesce(min(b.retries), 0)
     from pgbaton.queue as q
     left join (
         select
@@ -34,6 +35,14 @@ begin
         group by 1, 2
     ) as c on c.queue_id = q.id
     left join pgbaton.job as j on j.id = c.oldest_ready
+    left join (
+        select s.queue_id, count(*) as keys, min(s.changed_at) as since, max(r.retry_count) as retries
+        from pgbaton.span as s
+        left join pgbaton.job_report as r on r.job_id = s.lo and r.day = s.day
+        where s.held_key is not null and s.state in ('failed', 'retry')
+            and (v_queue_ids is null or s.queue_id = any (v_queue_ids))
+        group by s.queue_id
+    ) as b on b.queue_id = q.id
     where v_queue_ids is null or q.id = any (v_queue_ids)
     group by q.id
     order by q.name;
@@ -41,5 +50,5 @@ end;
 $$;
 comment on function pgbaton.live_stats(text) is
 'One row for each queue (or the named one): its live jobs by what they are doing, and the age of the job that is
-next. Reads what is live only, so its cost does not grow with what has ended, as that of queue_stats does.
-Raises PB001.';
+next; of FIFO queues the keys that are blocked, for how long and after how many retries at most. Reads what is
+live only, so its cost does not grow with what has ended, as that of queue_stats does. Raises PB001.';

@@ -341,6 +341,12 @@ class LiveStat:
     """Failed."""
     oldest_ready_age: timedelta | None
     """Age of the job that is next; None if there is none."""
+    blocked_keys: int
+    """Keys of a FIFO queue that a job holds which has failed or waits to be retried."""
+    longest_block: timedelta | None
+    """Since the last attempt of such a job; None if there is none."""
+    max_retry_count: int
+    """Most retries of such a job."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,16 @@ create type pgbaton.live_stat as (
     retrying bigint,
     recovered bigint,
     dlq bigint,
-    oldest_ready_age interval
+    oldest_ready_age interval,
+    blocked_keys bigint,
+    longest_block interval,
+    max_retry_count integer
 );
 comment on type pgbaton.live_stat is
 'Live jobs of a queue by what they are doing. pending: claimable now; scheduled: run_at in the future; waiting:
 behind another job of the key; processing: with a worker; retrying: between two attempts; recovered: taken back
-from a worker that was gone, to run again; dlq: failed.';
+from a worker that was gone, to run again; dlq: failed. blocked_keys: held by a job that has failed or waits to be
+retried; longest_block: since the last attempt of such a job; max_retry_count: most retries of such a job.';
 
 create type pgbaton.worker_info as (
     worker_id text,
