@@ -30,10 +30,18 @@ RULES: dict[str, LiteralString] = {
     "in a FIFO queue whoever is neither waiting nor let go holds its key": """
         select s.lo, s.state, s.held_key from pgbaton.span as s
         inner join pgbaton.queue as q on s.queue_id = q.id
-        where s.held_key is distinct from case
+        where q.policy not in ('singleton', 'stately') and s.held_key is distinct from case
             when q.policy = 'fifo' and s.state <> 'waiting'
                 and (s.state <> 'failed' or q.on_exhausted = 'block') then s.singleton_key
         end
+    """,
+    "of the policies singleton and stately whoever runs or may run holds its key": """
+        select s.lo, s.state, s.held_key from pgbaton.span as s
+        where s.policy in ('singleton', 'stately') and (
+            (s.held_key is null and (s.ready or s.state in ('active', 'cancelling')))
+            or (s.held_key is not null and s.state in ('waiting', 'failed'))
+            or s.held_key <> s.singleton_key
+        )
     """,
     "a key has one holder": """
         select queue_id, held_key from pgbaton.span where held_key is not null
@@ -53,7 +61,10 @@ RULES: dict[str, LiteralString] = {
         select s.lo, s.state, s.ready, s.run_at from pgbaton.span as s
         where (s.ready and coalesce(s.run_at > pgbaton._now(), false))
             or (not s.ready and s.state in ('pending', 'retry', 'unknown_retry')
-                and s.run_at is null)
+                and s.run_at is null and not exists (
+                    select from pgbaton.paused_key as p
+                    where p.queue_id = s.queue_id and p.singleton_key = s.held_key
+                ))
     """,
     "only a leased span has a token": """
         select s.lo, s.state, s.lease_token from pgbaton.span as s
