@@ -48,8 +48,10 @@ GRACE = 2.0
 """Seconds that interrupted handlers get to end, and the last calls to succeed."""
 POLL = timedelta(seconds=1)
 """How often to ask for work while nothing can be heard."""
-LOST = (psycopg.OperationalError, psycopg.errors.ReadOnlySqlTransaction)
-"""What passes by itself: a connection that broke, a server that restarts or became a standby."""
+PASSING = ("08", "40", "53", "57")
+"""Classes of errors that pass by themselves: a server that restarts, is full, broke a tie."""
+STANDBY = "25006"
+"""The server writes no more: it became a standby, and the connection should find the primary."""
 
 
 @dataclass(frozen=True)
@@ -211,11 +213,11 @@ class Engine:
         while True:
             try:
                 result = await call()
-            except LOST as error:
-                if until is not None and until.is_set():
+            except psycopg.DatabaseError as error:
+                if not passes(error) or (until is not None and until.is_set()):
                     raise
                 self._log(logging.WARNING, "lost database", f"has no database: {error}")
-                if not isinstance(error, psycopg.OperationalError):
+                if error.sqlstate == STANDBY:
                     await self._connection.close()
                 await happens(until or asyncio.Event(), delay * random.uniform(0.5, 1))  # noqa: S311
                 delay = min(delay * 2, 10.0)
@@ -241,8 +243,8 @@ class Engine:
                 empty = 0 if jobs else empty + 1
                 if len(jobs) < wanted and not self._stop.is_set():
                     await self._sleep(empty)
-            except LOST:
-                if not self._stop.is_set():
+            except psycopg.DatabaseError as error:
+                if not (passes(error) and self._stop.is_set()):
                     raise
 
     async def _claim(self, wanted: int) -> list[RunningJob]:
@@ -497,6 +499,14 @@ class Engine:
         log.log(
             level, "worker %s %s", worker_id, said, extra={"event": event, "worker_id": worker_id}
         )
+
+
+def passes(error: psycopg.DatabaseError) -> bool:
+    """Whether the same call may succeed later; without an SQLSTATE the connection broke."""
+    code = error.sqlstate
+    if code is None:
+        return isinstance(error, psycopg.OperationalError)
+    return code[:2] in PASSING or code in (STANDBY, psycopg.errors.LockNotAvailable.sqlstate)
 
 
 def about(job: ClaimedJob) -> dict[str, Any]:

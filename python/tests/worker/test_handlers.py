@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
+import os
+import sys
+import threading
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
+import process_handlers
+import psycopg
 import pytest
 from workers import running, wait_for_state, wait_until
 
-from pgbaton import Client, RunningJob, Worker
+import pgbaton
+from pgbaton import Client, JobInfo, RunningJob, Worker
 
 HOUR = timedelta(hours=1)
 
 
 @pytest.fixture
 def worker(dsn: str, client: Client) -> Worker:
-    return Worker(dsn, shutdown_timeout=timedelta(seconds=5))
+    return Worker(dsn, shutdown_timeout=timedelta(0))
 
 
 def test_handlers_by_queue_and_job_type(client: Client, worker: Worker) -> None:
@@ -40,7 +49,278 @@ def test_handlers_by_queue_and_job_type(client: Client, worker: Worker) -> None:
     last = client.enqueue_job("orders", 4, singleton_key="a")
     with running(worker):
         wait_for_state(client, last, "completed")
-        wait_until(lambda: len(seen) == 4)
+        wait_until(lambda: client.queue_stats("mail")[0].completed == 3)
     assert sorted(seen) == [("letter", 1), ("order a", 4), ("other", 2), ("other", 3)]
     assert client.get_job(last).result == "done"
-    assert client.queue_stats("mail")[0].completed == 3
+
+
+def test_only_the_job_types_of_handlers_are_claimed(client: Client, worker: Worker) -> None:
+    worker.handler("mail", "letter")(lambda job: None)
+    bill = client.enqueue_job("mail", job_type="bill")
+    letter = client.enqueue_job("mail", job_type="letter")
+    with running(worker):
+        wait_for_state(client, letter, "completed")
+    assert client.get_job(bill).worker_id is None
+
+
+def test_only_jobs_with_all_tags_are_claimed(dsn: str, client: Client) -> None:
+    worker = Worker(dsn, tags=["a", "b"])
+    worker.handler("mail")(lambda job: None)
+    one = client.enqueue_job("mail", tags=["a"])
+    both = client.enqueue_job("mail", tags=["a", "b", "c"])
+    with running(worker):
+        wait_for_state(client, both, "completed")
+    assert client.get_job(one).worker_id is None
+
+
+def ended(
+    client: Client, worker: Worker, function: Callable[[RunningJob], Any], is_async: bool = False
+) -> JobInfo:
+    """What becomes of a job after the first run of its handler."""
+    ran = threading.Event()
+
+    def once(job: RunningJob) -> Any:
+        if job.attempt > 1:
+            raise pgbaton.Snooze(HOUR)
+        ran.set()
+        return function(job)
+
+    async def once_async(job: RunningJob) -> Any:
+        return once(job)
+
+    worker.handler("mail")(once_async if is_async else once)
+    job_id = client.enqueue_job("mail")
+    with running(worker):
+        wait_until(ran.is_set)
+        wait_until(lambda: client.get_job(job_id).state != "active")
+    return client.get_job(job_id)
+
+
+def raises(error: BaseException) -> Callable[[RunningJob], Any]:
+    def handler(job: RunningJob) -> None:
+        raise error
+
+    return handler
+
+
+def test_retry_fails_the_attempt_and_says_when_to_run_again(client: Client, worker: Worker) -> None:
+    job = ended(client, worker, raises(pgbaton.Retry("the shop is closed", after=HOUR)))
+    assert (job.state, job.attempt, job.error_message) == ("retry", 1, "the shop is closed")
+    assert job.run_at is not None
+    assert job.claimed_at is not None
+    assert job.run_at - job.claimed_at > timedelta(minutes=59)
+
+
+def test_fail_is_for_good(client: Client, worker: Worker) -> None:
+    job = ended(client, worker, raises(pgbaton.Fail("no such address")))
+    assert (job.state, job.attempt, job.error_message) == ("failed", 1, "no such address")
+
+
+def test_fail_that_is_not_permanent_is_a_failed_attempt(client: Client, worker: Worker) -> None:
+    job = ended(client, worker, raises(pgbaton.Fail("not now", permanent=False)))
+    assert (job.state, job.error_message, job.retry_count) == ("retry", "not now", 1)
+
+
+def test_snooze_costs_no_attempt(client: Client, worker: Worker) -> None:
+    job = ended(client, worker, raises(pgbaton.Snooze(HOUR)))
+    assert (job.state, job.attempt, job.retry_count) == ("retry", 0, 0)
+    assert job.run_at is not None
+    assert job.claimed_at is not None
+    assert job.run_at - job.claimed_at > timedelta(minutes=59)
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("code", [0, 1, "bye"])
+def test_a_handler_that_exits_fails_its_job_only(
+    client: Client, worker: Worker, is_async: bool, code: Any
+) -> None:
+    job = ended(client, worker, lambda job: sys.exit(code), is_async)
+    assert job.retry_count == 1
+    assert (job.error_message or "").startswith(f"SystemExit: {code}")
+
+
+def test_a_message_says_what_and_where(client: Client, worker: Worker) -> None:
+    message = ended(client, worker, raises(ValueError("no funds"))).error_message or ""
+    assert message.startswith("ValueError: no funds (")
+    assert "test_handlers.py:" in message
+    assert message.endswith(" in handler)")
+
+
+class Unspeakable(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("speechless")
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (ValueError("a\0b"), "ValueError: a\\0b"),
+        (ValueError("\ud800"), "ValueError: \\ud800"),
+        (ValueError("x" * 10_000_000), f"{'x' * 7000}"),
+        (ValueError(), "ValueError"),
+        (KeyError("k"), "KeyError: 'k'"),
+        (Unspeakable(), "Unspeakable: its message cannot be read: RuntimeError('speechless')"),
+        (KeyboardInterrupt(), "KeyboardInterrupt"),
+        (GeneratorExit(), "GeneratorExit"),
+        (asyncio.CancelledError(), "CancelledError"),
+        (pgbaton.Cancelled(), "nobody had asked it to stop"),
+        (pgbaton.Fail("", permanent=False), "no message"),
+        (pgbaton.Retry("a\0b"), "a\\0b"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else "",
+)
+@pytest.mark.parametrize("is_async", [False, True])
+def test_any_error_can_be_stored(
+    client: Client, worker: Worker, error: BaseException, says: str, is_async: bool
+) -> None:
+    job = ended(client, worker, raises(error), is_async)
+    assert job.retry_count == 1
+    assert says in (job.error_message or "")
+    assert len(job.error_message or "") < 9000
+
+
+@pytest.mark.parametrize("result", [{1, 2}, float("nan"), "a\0b", object(), {"a": b"b"}])
+def test_a_result_that_is_no_json_fails_the_job(
+    client: Client, worker: Worker, result: Any
+) -> None:
+    job = ended(client, worker, lambda job: result)
+    assert "what is no JSON value" in (job.error_message or "")
+
+
+REFUSES_POISON = """
+    alter function pgbaton._complete rename to _complete_as_ever;
+    create function pgbaton._complete(job_ids bigint[], lease_token bigint, results jsonb[])
+    returns pgbaton.span[] language plpgsql as $$
+    begin
+        if '"poison"' = any (results) then
+            raise exception 'out of room' using errcode = 'program_limit_exceeded';
+        end if;
+        return pgbaton._complete_as_ever(job_ids, lease_token, results);
+    end $$;
+"""
+
+
+def test_a_result_that_the_database_refuses_fails_its_own_job_only(own_dsn: str) -> None:
+    with psycopg.connect(own_dsn) as admin:
+        admin.execute(REFUSES_POISON)
+    arrived: list[int] = []
+    worker = Worker(own_dsn)
+
+    @worker.handler("mail")
+    async def handle(job: RunningJob) -> Any:
+        arrived.append(job.id)
+        while len(arrived) < 3:
+            await asyncio.sleep(0)
+        return job.payload
+
+    with Client(own_dsn) as client:
+        client.create_queue("mail", max_attempts=1)
+        ids = client.enqueue_batch("mail", ["a", "poison", "b"])
+        with running(worker):
+            for job_id in ids:
+                wait_for_state(client, job_id, "completed", "failed")
+        jobs = [client.get_job(job_id) for job_id in ids]
+    assert [job.state for job in jobs] == ["completed", "failed", "completed"]
+    assert [job.result for job in jobs] == ["a", None, "b"]
+    assert "its result could not be stored: out of room" in (jobs[1].error_message or "")
+
+
+def test_a_job_of_an_unknown_type_goes_back(
+    client: Client, worker: Worker, caplog: pytest.LogCaptureFixture
+) -> None:
+    worker.handler("mail", "letter")(lambda job: None)
+    worker.handler("orders")(lambda job: None)
+    ids = [client.enqueue_job("mail", job_type="bill") for _ in range(2)]
+    with running(worker), caplog.at_level(logging.ERROR, "pgbaton.worker"):
+        for job_id in ids:
+            wait_for_state(client, job_id, "retry")
+    for job in map(client.get_job, ids):
+        assert (job.attempt, job.error_message) == (0, None)
+        assert job.run_at is not None
+        assert job.run_at > job.created_at + timedelta(seconds=59)
+    [record] = [r for r in caplog.records if r.levelno == logging.ERROR]
+    assert "has type 'bill', which no handler takes: it goes back for 0:01:00" in record.message
+    assert record.__dict__["job_type"] == "bill"
+
+
+# Processes
+
+
+def in_process(dsn: str, client: Client, what: str, **options: Any) -> JobInfo:
+    worker = Worker(dsn, capacity=1)
+    worker.handler("mail", process=True, **options)(process_handlers.work)
+    job_id = client.enqueue_job("mail", what, max_attempts=1)
+    after = client.enqueue_job("mail", "fine", max_attempts=1)
+    with running(worker):
+        wait_for_state(client, job_id, "completed", "failed")
+        wait_for_state(client, after, "completed")
+    assert client.get_job(after).result == 1
+    return client.get_job(job_id)
+
+
+def test_a_process_handler_runs_in_another_process(dsn: str, client: Client) -> None:
+    assert in_process(dsn, client, "pid").result not in (None, os.getpid())
+
+
+@pytest.mark.parametrize(
+    ("what", "says"),
+    [
+        ("raise", "ValueError: no\\0pe"),
+        ("exit", "SystemExit: 3"),
+        ("die", "the process of the handler exited with code 7"),
+        ("kill", "the process of the handler was killed by SIGKILL"),
+        ("set", "what is no JSON value"),
+    ],
+)
+def test_a_process_handler_that_fails(dsn: str, client: Client, what: str, says: str) -> None:
+    job = in_process(dsn, client, what)
+    assert job.state == "failed"
+    assert says in (job.error_message or "")
+
+
+def test_a_process_handler_that_floods_memory(dsn: str, client: Client) -> None:
+    job = in_process(dsn, client, "flood", memory_limit=2 << 30)
+    assert job.state == "failed"
+    assert "MemoryError" in (job.error_message or "")
+
+
+def test_a_process_handler_that_never_ends_is_killed_at_its_timeout(
+    dsn: str, client: Client
+) -> None:
+    job = in_process(dsn, client, "hang", timeout=timedelta(seconds=2))
+    assert job.state == "failed"
+    assert job.error_message == "the handler ran longer than 0:00:02"
+
+
+# What a worker refuses
+
+
+def test_bad_handlers_are_refused(worker: Worker) -> None:
+    async def coroutine(job: RunningJob) -> None: ...
+
+    worker.handler("mail")(coroutine)
+    with pytest.raises(ValueError, match="has a handler for job type None already"):
+        worker.handler("mail")(coroutine)
+    with pytest.raises(ValueError, match="memory_limit needs process=True"):
+        worker.handler("mail", "x", memory_limit=1)
+    with pytest.raises(TypeError, match="is a plain function"):
+        worker.handler("mail", "x", process=True)(coroutine)
+    with pytest.raises(TypeError, match="is local"):
+        worker.handler("mail", "x", process=True)(lambda job: None)
+
+
+def test_bad_workers_are_refused(dsn: str, client: Client) -> None:
+    with pytest.raises(ValueError, match="capacity is 0"):
+        Worker(dsn, capacity=0)
+    with pytest.raises(ValueError, match="needs a dsn"):
+        Worker().run()
+    with pytest.raises(ValueError, match="needs a handler"):
+        Worker(dsn).run()
+    worker = Worker(dsn)
+    worker.handler("no such queue")(lambda job: None)
+    with pytest.raises(pgbaton.UnknownQueue):
+        worker.run()
+    nowhere = Worker("host=/nowhere dbname=x")
+    nowhere.handler("mail")(lambda job: None)
+    with pytest.raises(psycopg.OperationalError):
+        nowhere.run()

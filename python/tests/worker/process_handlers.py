@@ -1,0 +1,34 @@
+"""Handlers that run in a process of their own, which imports them from here."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from typing import Any
+
+from pgbaton import RunningJob
+
+
+def work(job: RunningJob) -> Any:
+    """Does what the payload says."""
+    what = job.payload
+    if what == "pid":
+        return os.getpid()
+    if what == "raise":
+        raise ValueError("no\0pe")
+    if what == "exit":
+        sys.exit(3)
+    if what == "die":
+        os._exit(7)
+    if what == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if what == "flood":
+        return len(bytearray(4 << 30))
+    if what == "hang":
+        job.report_progress(50, "hanging")
+        threading.Event().wait()
+    if what == "set":
+        return {1, 2}
+    return job.attempt
