@@ -121,11 +121,11 @@ def test_the_command_says_what_it_did(empty_dsn: str) -> None:
     assert (again.exit_code, again.stderr) == (0, f"pgbaton {version} is installed already\n")
 
 
-def test_the_command_asks_before_it_drops(dsn: str) -> None:
+def test_the_command_does_not_drop_unasked(dsn: str) -> None:
     with psycopg.connect(dsn) as conn:
         conn.execute("create table pgbaton.marker ()")
     refused = run("install", "--replace", "--dsn", dsn, input="n\n")
-    assert refused.exit_code == 1
+    assert (refused.exit_code, "nobody to ask" in refused.stderr) == (2, True)
     with psycopg.connect(dsn) as conn:
         conn.execute("select from pgbaton.marker")
 

@@ -1,0 +1,5 @@
+"""python -m pgbaton.cli"""
+
+from pgbaton.cli import app
+
+app()

@@ -1,0 +1,60 @@
+"""All commands put together, in the order in which help lists them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import typer
+
+from pgbaton.cli import (
+    _database,
+    _dead,
+    _enqueue,
+    _jobs,
+    _metrics,
+    _queues,
+    _schedules,
+    _setup,
+    _top,
+    _watch,
+    _workers,
+)
+from pgbaton.cli._errors import one_sentence_errors
+
+app = typer.Typer(
+    help="A job queue inside PostgreSQL.", no_args_is_help=True, pretty_exceptions_enable=False
+)
+COMMANDS: list[Callable[..., None]] = [
+    _setup.version,
+    _setup.install,
+    _setup.upgrade,
+    _watch.doctor,
+    _watch.stats,
+    _watch.blocked,
+    _top.top,
+    _enqueue.enqueue,
+    _workers.maintain,
+    _metrics.metrics,
+    _setup.demo,
+]
+GROUPS: dict[str, tuple[str, list[Callable[..., None]]]] = {
+    "queue": ("Make and manage queues.", _queues.COMMANDS),
+    "job": ("Look at single jobs and repair them.", _jobs.COMMANDS),
+    "dlq": ("Dead letters: jobs that have failed.", _dead.COMMANDS),
+    "schedule": ("Jobs at the times of a cron expression.", _schedules.COMMANDS),
+    "worker": ("Run workers and see them.", _workers.COMMANDS),
+    "db": ("The embedded database, or the server that PGBATON_DSN names.", _database.COMMANDS),
+}
+
+
+def _add(to: typer.Typer, commands: list[Callable[..., None]]) -> None:
+    for command in commands:
+        name = command.__name__.rstrip("_").replace("_", "-")
+        to.command(name)(one_sentence_errors(command))
+
+
+_add(app, COMMANDS)
+for _name, (_help, _commands) in GROUPS.items():
+    _group = typer.Typer(help=_help, no_args_is_help=True)
+    _add(_group, _commands)
+    app.add_typer(_group, name=_name)

@@ -1,0 +1,137 @@
+"""enqueue: one job, or many from JSON lines."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import IO, Annotated, Any, cast
+
+import psycopg
+import typer
+
+from pgbaton._arguments import NewJob
+from pgbaton.cli._errors import say
+from pgbaton.cli._io import AsJson, Dsn, Queue, client_of, instant, print_json, progress
+from pgbaton.cli._payload import json_lines, open_lines, read_json
+from pgbaton.client import Client
+from pgbaton.models import EnqueueOutcome
+
+BATCH = 1000
+
+
+def enqueue(
+    queue: Queue,
+    payload: Annotated[
+        str | None, typer.Argument(help="JSON, @file, or - for stdin.", show_default="{}")
+    ] = None,
+    lines: Annotated[
+        str | None,
+        typer.Option(
+            "--lines",
+            help="A file (- for stdin) with the payload of a job on each line: all or nothing.",
+        ),
+    ] = None,
+    jobs: Annotated[
+        bool,
+        typer.Option(
+            "--jobs",
+            help="Each line is an object with the parameters of enqueue_job, which win.",
+        ),
+    ] = False,
+    key: Annotated[str | None, typer.Option(help="singleton_key: jobs of one in order.")] = None,
+    key_field: Annotated[
+        str | None, typer.Option(help="The key of each job is this field of its payload.")
+    ] = None,
+    priority: Annotated[int | None, typer.Option(help="Larger runs first.")] = None,
+    job_type: Annotated[str | None, typer.Option("--type", help="What workers ask for.")] = None,
+    tag: Annotated[
+        list[str] | None, typer.Option(help="What workers ask for; repeat the option.")
+    ] = None,
+    run_at: Annotated[
+        str | None, typer.Option("--at", help="Not before, ISO 8601; local time without a zone.")
+    ] = None,
+    delay: Annotated[str | None, typer.Option(help="Not before this interval from now.")] = None,
+    max_attempts: Annotated[int | None, typer.Option(help="Instead of the queue's.")] = None,
+    dedup_id: Annotated[str | None, typer.Option(help="Your own id of the job.")] = None,
+    skip_duplicates: Annotated[
+        bool, typer.Option("--skip-duplicates", help="Known jobs are no error.")
+    ] = False,
+    dsn: Dsn = "",
+    as_json: AsJson = False,
+) -> None:
+    """Add a job and print its id, or many of them from JSON lines."""
+    if lines is not None and (payload is not None or dedup_id is not None):
+        raise typer.BadParameter("--lines goes with neither a payload nor --dedup-id")
+    if jobs and lines is None:
+        raise typer.BadParameter("--jobs needs --lines")
+    given: dict[str, Any] = {
+        "priority": priority,
+        "singleton_key": key,
+        "job_type": job_type,
+        "tags": tag,
+        "run_at": instant(run_at),
+        "delay": delay,
+        "max_attempts": max_attempts,
+        "dedup_id": dedup_id,
+        "on_duplicate": "skip" if skip_duplicates else None,
+    }
+    options = {name: value for name, value in given.items() if value is not None}
+    if lines is None:
+        body = {} if payload is None else read_json(payload)
+        job = _with_key({"payload": body, **options}, key_field)
+        with client_of(dsn) as client:
+            job_id = client.enqueue_job(queue, **job)
+        print_json({"job_id": job_id}) if as_json else print(job_id)
+        return
+    with open_lines(lines) as file, psycopg.connect(dsn) as connection:
+        client = Client(connection=connection)
+
+        def job_of(value: Any) -> dict[str, Any]:
+            line = _object(value) if jobs else {"payload": value}
+            return _with_key({**options, **line}, key_field)
+
+        size = None if lines == "-" else Path(lines).stat().st_size
+        outcomes = _enqueue_lines(client, queue, file, size, job_of)
+    if as_json:
+        print_json(outcomes)
+    else:
+        counts = Counter(outcome.outcome for outcome in outcomes)
+        say(", ".join(f"{count:,} {what}" for what, count in counts.items()) or "no lines")
+
+
+def _enqueue_lines(
+    client: Client,
+    queue: str,
+    file: IO[bytes],
+    size: int | None,
+    job_of: Callable[[Any], dict[str, Any]],
+) -> list[EnqueueOutcome]:
+    """Enqueues in batches within the client's transaction; ordinals count through all of them."""
+    outcomes: list[EnqueueOutcome] = []
+    with progress() as bar:
+        task = bar.add_task("bytes", total=size)
+        lines = json_lines(file)
+        while batch := list(islice(lines, BATCH)):
+            done = client.enqueue_jobs(queue, [cast(NewJob, job_of(value)) for value, _ in batch])
+            offset = len(outcomes)
+            outcomes += [replace(one, ordinal=one.ordinal + offset) for one in done]
+            bar.advance(task, sum(size for _, size in batch))
+    return outcomes
+
+
+def _object(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise typer.BadParameter('with --jobs each line is an object: {"payload": …}')
+    return value
+
+
+def _with_key(job: dict[str, Any], field: str | None) -> dict[str, Any]:
+    if field is None:
+        return job
+    payload = job.get("payload")
+    if not isinstance(payload, dict) or field not in payload:
+        raise typer.BadParameter(f"a payload has no field {field!r}")
+    return {"singleton_key": str(payload[field]), **job}

@@ -1,0 +1,177 @@
+"""What the commands share: options, the client, answers, questions."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Annotated, Any, TypeAlias
+
+import psycopg
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from pgbaton.cli._errors import FAILED, USAGE, fail, notes, say
+from pgbaton.cli._text import clean, plain, shown
+from pgbaton.client import Client
+
+
+def _queue_names(incomplete: str) -> list[str]:
+    """For the completion of the shell, which knows no option yet but the environment."""
+    try:
+        with Client("connect_timeout=2") as client:
+            return [name for name in client.granted_queues() if name.startswith(incomplete)]
+    except psycopg.Error:
+        return []
+
+
+Dsn: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--dsn",
+        envvar="PGBATON_DSN",
+        help="Which database; without it libpq's environment (PGHOST, PGDATABASE, PGSERVICE, …).",
+        show_default=False,
+    ),
+]
+AsJson: TypeAlias = Annotated[
+    bool, typer.Option("--json", help="One JSON document instead of a table.")
+]
+Yes: TypeAlias = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+Queue: TypeAlias = Annotated[
+    str, typer.Argument(help="Name of the queue.", autocompletion=_queue_names)
+]
+MaybeQueue: TypeAlias = Annotated[
+    str | None,
+    typer.Argument(help="This queue only.", autocompletion=_queue_names, show_default="all"),
+]
+JobId: TypeAlias = Annotated[int, typer.Argument(help="Id of the job.")]
+JobIds: TypeAlias = Annotated[list[int], typer.Argument(help="Ids of the jobs.")]
+
+
+@contextmanager
+def client_of(dsn: str) -> Iterator[Client]:
+    """A client for the time of a command."""
+    with Client(dsn) as client:
+        yield client
+
+
+def out() -> Console:
+    """Stdout. Not a terminal: lines as long as they are."""
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=10_000)
+    return console
+
+
+def print_json(value: Any) -> None:
+    """The one document of --json."""
+    print(json.dumps(plain(value), ensure_ascii=False, indent=2))
+
+
+def print_rows(rows: Sequence[Any], columns: Iterable[str], as_json: bool, nothing: str) -> None:
+    """Rows of one kind: a table of some of their columns, or all of them as JSON."""
+    if as_json:
+        print_json(rows)
+    elif not rows:
+        say(nothing)
+    else:
+        out().print(table_of(rows, columns))
+
+
+def table_of(rows: Sequence[Any], columns: Iterable[str]) -> Table:
+    """`columns` are fields of the rows; numbers stand on the right."""
+    names = list(columns)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in names:
+        is_number = any(type(getattr(row, name)) is int for row in rows)
+        table.add_column(name.replace("_", " "), justify="right" if is_number else "left")
+    for row in rows:
+        table.add_row(*(Text(cell_text(name, getattr(row, name))) for name in names))
+    return table
+
+
+def cell_text(name: str, value: Any) -> str:
+    """Ids are names, not amounts."""
+    is_id = value is not None and (name == "id" or name.endswith("_id"))
+    return clean(str(value)) if is_id else shown(value)
+
+
+def print_record(row: Any, as_json: bool) -> None:
+    """One thing with all that is known of it; what is not known is left out."""
+    if as_json:
+        print_json(row)
+        return
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    for name, value in _fields(row):
+        if value is None or value == []:
+            continue
+        if isinstance(value, datetime):
+            text = f"{value:%Y-%m-%d %H:%M:%S%z} ({shown(value)})"
+        elif isinstance(value, dict | list) and name not in ("tags", "key"):
+            text = clean(json.dumps(plain(value), ensure_ascii=False, indent=2))
+        elif isinstance(value, bool):
+            text = "yes" if value else "no"
+        elif isinstance(value, str | int):
+            text = clean(str(value))
+        else:
+            text = shown(value)
+        table.add_row(name.replace("_", " "), Text(text))
+    out().print(table)
+
+
+def _fields(row: Any) -> list[tuple[str, Any]]:
+    return [(name, getattr(row, name)) for name in row.__dataclass_fields__]
+
+
+def print_done(done: dict[str, Any], sentence: str, as_json: bool) -> None:
+    """What a command did: a sentence on stderr, or an object."""
+    if as_json:
+        print_json(done)
+    else:
+        say(sentence)
+
+
+def confirm(question: str, yes: bool) -> None:
+    """Asks before something is lost; without anybody to ask --yes is needed."""
+    if yes:
+        return
+    if not _is_asked():
+        fail(f"{question} Nothing was changed", "Pass --yes: there is nobody to ask.", USAGE)
+    if not typer.confirm(question, err=True):
+        fail("nothing was changed", code=FAILED)
+
+
+def _is_asked() -> bool:
+    return sys.stdin.isatty()
+
+
+def progress() -> Progress:
+    """A bar on stderr; nothing when that is no terminal."""
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=notes,
+        transient=True,
+        disable=not notes.is_terminal,
+    )
+
+
+def instant(value: str | None) -> datetime | None:
+    """ISO 8601; without a zone it is local time."""
+    if value is None:
+        return None
+    try:
+        read = datetime.fromisoformat(value)
+    except ValueError as error:
+        raise typer.BadParameter(f"{value!r} is no instant: 2030-01-31T08:00+01:00") from error
+    return read if read.tzinfo else read.astimezone()

@@ -1,0 +1,212 @@
+"""queue: make and manage queues."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, TypeAlias
+
+import typer
+
+from pgbaton._arguments import DEFAULT
+from pgbaton.cli._errors import fail
+from pgbaton.cli._io import (
+    AsJson,
+    Dsn,
+    Queue,
+    Yes,
+    client_of,
+    confirm,
+    print_done,
+    print_record,
+    print_rows,
+)
+from pgbaton.models import OnExhausted, QueueInfo, QueuePolicy
+
+Policy: TypeAlias = Annotated[
+    QueuePolicy | None,
+    typer.Option(help="What jobs of one key mean to each other.", show_default=False),
+]
+Exhausted: TypeAlias = Annotated[
+    OnExhausted | None,
+    typer.Option("--on-exhausted", help="fifo: what a failed job does to its key."),
+]
+Attempts: TypeAlias = Annotated[
+    str | None, typer.Option("--max-attempts", help="A number, or unlimited.")
+]
+Interval: TypeAlias = Annotated[str | None, typer.Option(help="Interval, for example '5 minutes'.")]
+Backoff: TypeAlias = Annotated[
+    bool | None,
+    typer.Option("--retry-backoff/--no-retry-backoff", help="Whether the wait grows."),
+]
+Schedule: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--backoff", help="Wait after the 1st, 2nd, … attempt; repeat the option."),
+]
+Lanes: TypeAlias = Annotated[
+    int | None, typer.Option("--max-lanes", help="Most distinct (priority, job type, tags).")
+]
+Description: TypeAlias = Annotated[str | None, typer.Option(help="A note for people.")]
+
+
+def create(
+    queue: Queue,
+    policy: Policy = None,
+    on_exhausted: Exhausted = None,
+    max_attempts: Attempts = None,
+    retry_delay: Interval = None,
+    retry_backoff: Backoff = None,
+    retry_delay_max: Interval = None,
+    backoff: Schedule = None,
+    lease: Interval = None,
+    retention: Interval = None,
+    dead_letter_retention: Interval = None,
+    max_lanes: Lanes = None,
+    description: Description = None,
+    dsn: Dsn = "",
+    as_json: AsJson = False,
+) -> None:
+    """Make a queue; does nothing when it exists with the same settings."""
+    with client_of(dsn) as client:
+        client.create_queue(
+            queue,
+            policy=policy,
+            on_exhausted=on_exhausted,
+            max_attempts=DEFAULT if max_attempts is None else _attempts(max_attempts),
+            retry_delay=retry_delay,
+            retry_backoff=retry_backoff,
+            retry_delay_max=retry_delay_max,
+            backoff_schedule=backoff,
+            lease=lease,
+            retention=retention,
+            dead_letter_retention=dead_letter_retention,
+            max_lanes=max_lanes,
+            description=description,
+        )
+    print_done({"queue": queue}, f"queue {queue} is there", as_json)
+
+
+def update(
+    queue: Queue,
+    policy: Policy = None,
+    on_exhausted: Exhausted = None,
+    max_attempts: Annotated[int | None, typer.Option(help="Attempts at most.")] = None,
+    retry_delay: Interval = None,
+    retry_backoff: Backoff = None,
+    retry_delay_max: Interval = None,
+    backoff: Schedule = None,
+    lease: Interval = None,
+    retention: Interval = None,
+    dead_letter_retention: Interval = None,
+    max_lanes: Lanes = None,
+    description: Description = None,
+    fifo: Annotated[
+        bool | None,
+        typer.Option("--fifo/--no-fifo", help="Turn order per key on or off, with jobs in it."),
+    ] = None,
+    force: Annotated[
+        bool, typer.Option(help="--no-fifo: although jobs wait for their turn.")
+    ] = False,
+    dsn: Dsn = "",
+    as_json: AsJson = False,
+) -> None:
+    """Change settings of a queue; what is not named stays."""
+    with client_of(dsn) as client:
+        if fifo is not None:
+            client.set_fifo_mode(queue, fifo, force)
+        client.update_queue(
+            queue,
+            policy=policy,
+            on_exhausted=on_exhausted,
+            max_attempts=max_attempts,
+            retry_delay=retry_delay,
+            retry_backoff=retry_backoff,
+            retry_delay_max=retry_delay_max,
+            backoff_schedule=backoff,
+            lease=lease,
+            retention=retention,
+            dead_letter_retention=dead_letter_retention,
+            max_lanes=max_lanes,
+            description=description,
+        )
+    print_done({"queue": queue}, f"queue {queue} is changed", as_json)
+
+
+def _attempts(text: str) -> int | None:
+    if text == "unlimited":
+        return None
+    if not text.isdecimal():
+        raise typer.BadParameter(f"{text!r} is neither a number nor unlimited")
+    return int(text)
+
+
+def list_(dsn: Dsn = "", as_json: AsJson = False) -> None:
+    """All queues with their settings."""
+    with client_of(dsn) as client:
+        rows = client.list_queues()
+    columns = ["queue", "policy", "is_paused", "max_attempts", "lease", "retention", "description"]
+    print_rows(rows, columns, as_json, "no queues")
+
+
+def show(queue: Queue, dsn: Dsn = "", as_json: AsJson = False) -> None:
+    """All settings of a queue."""
+    with client_of(dsn) as client:
+        found = [info for info in client.list_queues() if info.queue == queue]
+        if not found:
+            client.queue_stats(queue)  # says why not
+    info: QueueInfo | None = found[0] if found else None
+    if info is None:
+        fail(f"this role may not operate queue {queue}")
+    print_record(info, as_json)
+
+
+def pause(
+    queue: Queue,
+    key: Annotated[str | None, typer.Option(help="This key only.")] = None,
+    dsn: Dsn = "",
+    as_json: AsJson = False,
+) -> None:
+    """Hand out no jobs until resume; jobs are still taken."""
+    with client_of(dsn) as client:
+        if key is None:
+            client.pause_queue(queue)
+        else:
+            client.pause_key(queue, key)
+    _say_paused(queue, key, True, as_json)
+
+
+def resume(
+    queue: Queue,
+    key: Annotated[str | None, typer.Option(help="This key only.")] = None,
+    dsn: Dsn = "",
+    as_json: AsJson = False,
+) -> None:
+    """Hand out jobs again after pause."""
+    with client_of(dsn) as client:
+        if key is None:
+            client.resume_queue(queue)
+        else:
+            client.resume_key(queue, key)
+    _say_paused(queue, key, False, as_json)
+
+
+def _say_paused(queue: str, key: str | None, is_paused: bool, as_json: bool) -> None:
+    what = f"queue {queue}" if key is None else f"key {key} of queue {queue}"
+    done = {"queue": queue, "singleton_key": key, "is_paused": is_paused}
+    print_done(done, f"{what} {'is paused' if is_paused else 'goes on'}", as_json)
+
+
+def drop(
+    queue: Queue,
+    force: Annotated[bool, typer.Option("--force", help="With its live jobs.")] = False,
+    yes: Yes = False,
+    dsn: Dsn = "",
+    as_json: AsJson = False,
+) -> None:
+    """Remove a queue with its history, schedules and grants."""
+    confirm(f"Drop queue {queue}{' with its live jobs' if force else ''}?", yes)
+    with client_of(dsn) as client:
+        client.drop_queue(queue, force)
+    print_done({"queue": queue}, f"queue {queue} is gone", as_json)
+
+
+COMMANDS: list[Callable[..., Any]] = [create, update, list_, show, pause, resume, drop]

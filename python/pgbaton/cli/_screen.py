@@ -1,0 +1,277 @@
+"""What `pgbaton top` shows, and what its keys do; knows nothing of terminals."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import TypeVar
+
+import psycopg
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from pgbaton.cli._errors import sentence
+from pgbaton.cli._text import clean, duration, one_line, when
+from pgbaton.client import Client
+from pgbaton.models import BlockedKey, JobTotal, LiveStat, WorkerInfo
+
+T = TypeVar("T")
+RATE_OVER = timedelta(minutes=1)
+HELP = "↑↓ select  tab queues/keys  r retry  s skip  p pause/resume queue  q quit"
+
+
+class Rates:
+    """Jobs a second over the last minute, from totals that were counted at different times."""
+
+    def __init__(self) -> None:
+        self._counts: deque[tuple[datetime, dict[str, JobTotal]]] = deque()
+
+    def add(self, totals: list[JobTotal]) -> None:
+        at = max((t.counted_at for t in totals if t.counted_at), default=None)
+        if at is None or (self._counts and self._counts[-1][0] == at):
+            return
+        self._counts.append((at, {t.queue: t for t in totals}))
+        while len(self._counts) > 2 and self._counts[1][0] <= at - RATE_OVER:
+            self._counts.popleft()
+
+    def of(self, queue: str, field: str) -> float | None:
+        """None until it was counted twice."""
+        if len(self._counts) < 2:
+            return None
+        (start, before), (end, after) = self._counts[0], self._counts[-1]
+        if queue not in before or queue not in after:
+            return None
+        done = getattr(after[queue], field) - getattr(before[queue], field)
+        return float(done) / (end - start).total_seconds()
+
+
+class Screen:
+    """One look at the database after the other, a selected row, a question that is open."""
+
+    def __init__(self, client: Client, every: float) -> None:
+        self.is_done = False
+        self._client = client
+        self._max_age = timedelta(seconds=every)
+        self._rates = Rates()
+        self._queues: list[LiveStat] = []
+        self._blocked: list[BlockedKey] = []
+        self._workers: list[WorkerInfo] = []
+        self._looked_at = datetime.now(UTC)
+        self._on_keys = False
+        self._cursor = 0
+        self._message = ""
+        self._question: tuple[str, Callable[[], None]] | None = None
+
+    def refresh(self) -> None:
+        """Looks again; what goes wrong is shown, and the next look connects anew."""
+        try:
+            self._look()
+        except psycopg.Error as error:
+            self._message = sentence(error)
+
+    def _look(self) -> None:
+        self._queues = self._client.live_stats()
+        self._blocked = self._client.blocked_keys()
+        self._workers = [w for w in self._client.list_workers() if self._is_there(w)]
+        self._rates.add(self._client.job_totals(max_age=self._max_age))
+        self._looked_at = datetime.now(UTC)
+        self._move(0)
+
+    def _is_there(self, worker: WorkerInfo) -> bool:
+        seen = worker.heartbeat_at
+        return worker.running_jobs > 0 or (
+            seen is not None and datetime.now(UTC) - seen < timedelta(minutes=2)
+        )
+
+    # Keys ------------------------------------------------------------------------------------
+
+    def press(self, key: str) -> None:
+        """What a key does: up, down, tab, or a letter."""
+        if self._question:
+            self._answer(key)
+            return
+        self._message = ""
+        match key:
+            case "q":
+                self.is_done = True
+            case "up" | "k":
+                self._move(-1)
+            case "down" | "j":
+                self._move(1)
+            case "tab":
+                self._on_keys = not self._on_keys
+                self._cursor = 0
+                self._move(0)
+            case "r":
+                self._act_on_job("retry", self._retry)
+            case "s":
+                self._act_on_job("skip", self._skip)
+            case "p":
+                self._pause()
+
+    def _answer(self, key: str) -> None:
+        question, self._question = self._question, None
+        if question is None or key != "y":
+            self._message = "nothing was changed"
+            return
+        try:
+            question[1]()
+        except psycopg.Error as error:
+            hint = error.diag.message_hint
+            self._message = sentence(error) + (f": {hint}" if hint else "")
+        else:
+            self.refresh()
+
+    def _rows(self) -> Sequence[LiveStat | BlockedKey]:
+        return self._blocked if self._on_keys else self._queues
+
+    def _move(self, step: int) -> None:
+        self._cursor = max(0, min(self._cursor + step, len(self._rows()) - 1))
+
+    def _selected(self) -> LiveStat | BlockedKey | None:
+        return self._rows()[self._cursor] if self._rows() else None
+
+    def _act_on_job(self, verb: str, action: Callable[[BlockedKey], None]) -> None:
+        row = self._selected()
+        if not isinstance(row, BlockedKey):
+            self._message = "select a blocked key first: tab"
+            return
+        question = f"{verb} job {row.job_id} of key {row.singleton_key} in {row.queue}? y/n"
+        self._question = (question, lambda: action(row))
+
+    def _retry(self, row: BlockedKey) -> None:
+        self._client.retry_job(row.queue, row.job_id)
+        self._message = f"job {row.job_id} runs again"
+
+    def _skip(self, row: BlockedKey) -> None:
+        self._client.skip_job(row.queue, row.job_id, "skipped in pgbaton top")
+        self._message = f"job {row.job_id} is skipped"
+
+    def _pause(self) -> None:
+        row = self._selected()
+        if row is None:
+            return
+        queue = row.queue
+        is_paused = any(q.queue == queue and q.is_paused for q in self._queues)
+        call = self._client.resume_queue if is_paused else self._client.pause_queue
+        verb = "resume" if is_paused else "pause"
+        self._question = (f"{verb} queue {queue}? y/n", lambda: call(queue))
+
+    # What is seen ----------------------------------------------------------------------------
+
+    def render(self, height: int | None = None) -> RenderableType:
+        """The frame; of long lists the part around the selected row, within so many lines."""
+        room = 10_000 if height is None else max(3, (height - 10) // 3)
+        head = Text(f"pgbaton top  {self._looked_at.astimezone():%H:%M:%S}", "bold")
+        last = Text(self._question[0] if self._question else self._message, "bold yellow")
+        return Group(
+            head,
+            self._queue_table(room),
+            Text(""),
+            self._key_table(room) if self._blocked else Text("no key is blocked"),
+            Text(""),
+            self._worker_table(room) if self._workers else Text("no workers"),
+            Text(""),
+            last,
+            Text(HELP, "dim"),
+        )
+
+    def _queue_table(self, room: int) -> Table:
+        table = _table(
+            [
+                "queue",
+                "ready",
+                "scheduled",
+                "waiting",
+                "running",
+                "retrying",
+                "failed",
+                "blocked keys",
+                "in/s",
+                "done/s",
+                "oldest ready",
+            ],
+            left=1,
+        )
+        for n, row in _window(self._queues, self._cursor if not self._on_keys else 0, room):
+            table.add_row(
+                clean(row.queue) + (" (paused)" if row.is_paused else ""),
+                *map(
+                    "{:,}".format,
+                    (
+                        row.pending,
+                        row.scheduled,
+                        row.waiting,
+                        row.processing,
+                        row.retrying + row.recovered,
+                        row.dlq,
+                        row.blocked_keys,
+                    ),
+                ),
+                _rate(self._rates.of(row.queue, "enqueued")),
+                _rate(self._rates.of(row.queue, "completed")),
+                duration(row.oldest_ready_age),
+                style=self._style(n, on_keys=False),
+            )
+        return table
+
+    def _key_table(self, room: int) -> Table:
+        table = _table(
+            [
+                "blocked key",
+                "queue",
+                "job",
+                "state",
+                "since",
+                "attempts",
+                "waiting",
+                "runs again",
+                "error",
+            ],
+            left=9,
+        )
+        for n, row in _window(self._blocked, self._cursor if self._on_keys else 0, room):
+            table.add_row(
+                *map(clean, (row.singleton_key, row.queue, str(row.job_id), row.state)),
+                when(row.blocked_since),
+                str(row.attempts),
+                f"{row.waiting_count:,}",
+                when(row.next_run_at) or "not by itself",
+                one_line(row.last_error or "", 50),
+                style=self._style(n, on_keys=True),
+            )
+        return table
+
+    def _worker_table(self, room: int) -> Table:
+        table = _table(["worker", "runs", "of", "heartbeat", "asleep"], left=1)
+        for _, row in _window(self._workers, 0, room):
+            table.add_row(
+                clean(row.worker_id),
+                str(row.running_jobs),
+                "" if row.capacity is None else str(row.capacity),
+                when(row.heartbeat_at) or "none",
+                "yes" if row.asleep_at else "",
+            )
+        return table
+
+    def _style(self, row: int, on_keys: bool) -> str:
+        return "reverse" if row == self._cursor and on_keys == self._on_keys else ""
+
+
+def _table(columns: list[str], left: int) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for n, name in enumerate(columns):
+        table.add_column(name, justify="left" if n < left else "right", no_wrap=True)
+    return table
+
+
+def _window(rows: Sequence[T], around: int, room: int) -> list[tuple[int, T]]:
+    """The rows that fit, with their numbers."""
+    start = max(0, min(around - room // 2, len(rows) - room))
+    return list(enumerate(rows))[start : start + room]
+
+
+def _rate(value: float | None) -> str:
+    return "" if value is None else f"{value:,.1f}"

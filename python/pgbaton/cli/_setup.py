@@ -1,0 +1,62 @@
+"""version, install, upgrade, demo."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from pgbaton import install as installer
+from pgbaton.cli._errors import fail, say
+from pgbaton.cli._io import Dsn, Yes, confirm
+
+
+def note_outcome(outcome: installer.Outcome) -> None:
+    said = {
+        "installed": f"installed pgbaton {installer.version()}",
+        "unchanged": f"pgbaton {installer.version()} is installed already",
+        "upgraded": f"upgraded to pgbaton {installer.version()}",
+        "replaced": f"dropped pgbaton with all its jobs, installed {installer.version()}",
+    }
+    say(said[outcome])
+
+
+def version() -> None:
+    """Print the version."""
+    print(installer.version())
+
+
+def install(
+    dsn: Dsn = "",
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Drop the schema pgbaton with all its jobs first.")
+    ] = False,
+    yes: Yes = False,
+) -> None:
+    """Install the schema pgbaton in one transaction."""
+    if replace:
+        confirm("Drop the schema pgbaton with all its jobs?", yes)
+    note_outcome(installer.install(dsn, replace=replace))
+
+
+def upgrade(dsn: Dsn = "") -> None:
+    """Bring an earlier release to this version in one transaction; jobs stay."""
+    note_outcome(installer.upgrade(dsn))
+
+
+def demo(
+    sample: Annotated[
+        int | None, typer.Option(min=1, help="Only the first so many of the 336,776 flights.")
+    ] = None,
+) -> None:
+    """Push a year of flights through Spark and the queue, in a database made anew: pgbaton_demo."""
+    try:
+        from pgbaton.demo import Stuck
+        from pgbaton.demo.run import run
+    except ModuleNotFoundError as error:
+        fail(f"the demo needs {error.name}", "pip install 'pgbaton[demo]'")
+    try:
+        passed = run(sample)
+    except Stuck as error:
+        fail(str(error))
+    raise typer.Exit(0 if passed else 1)

@@ -1,0 +1,97 @@
+"""worker, maintain."""
+
+from __future__ import annotations
+
+import importlib
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pgbaton.cli._errors import fail
+from pgbaton.cli._io import AsJson, Dsn, client_of, print_json, print_rows
+
+if TYPE_CHECKING:
+    from pgbaton.worker import Worker
+
+
+def run(
+    worker: Annotated[str, typer.Argument(metavar="MODULE:WORKER", help="A pgbaton.Worker.")],
+    dsn: Annotated[
+        str | None,
+        typer.Option("--dsn", envvar="PGBATON_DSN", help="Which database; default the worker's."),
+    ] = None,
+) -> None:
+    """Run a worker until SIGTERM or Ctrl-C; a second one ends it at once."""
+    load_worker(worker).run(dsn or None)
+
+
+def load_worker(name: str) -> Worker:
+    """The worker that module:worker names; modules are found from here, as with python -m."""
+    module_name, _, attribute = name.partition(":")
+    if not module_name or not attribute:
+        raise typer.BadParameter(f"{name!r} is not module:worker")
+    sys.path.insert(0, "")
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        # What the module itself misses is its own error, with its traceback.
+        if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
+            raise
+        fail(f"there is no module {error.name}", "It is looked for from the current directory.")
+    from pgbaton.worker import Worker  # other commands need no event loop
+
+    found = getattr(module, attribute, None)
+    if not isinstance(found, Worker):
+        fail(f"{name} is {'missing' if found is None else type(found).__name__}, not a Worker")
+    return found
+
+
+def list_(dsn: Dsn = "", as_json: AsJson = False) -> None:
+    """Workers that sent heartbeats or hold jobs."""
+    with client_of(dsn) as client:
+        rows = client.list_workers()
+    columns = [
+        "worker_id",
+        "running_jobs",
+        "capacity",
+        "tags",
+        "heartbeat_at",
+        "asleep_at",
+        "started_at",
+    ]
+    print_rows(rows, columns, as_json, "no workers")
+
+
+COMMANDS: list[Callable[..., Any]] = [run, list_]
+
+
+def maintain(
+    every: Annotated[
+        float | None, typer.Option(min=0.1, help="Again and again, after so many seconds.")
+    ] = None,
+    dsn: Dsn = "",
+    as_json: AsJson = False,
+) -> None:
+    """Run the upkeep that workers do: schedules, retries that are due, ended leases, retention."""
+    stop = threading.Event()
+    with client_of(dsn) as client:
+        if every is None:
+            done = client.run_maintenance()
+            print_json(done) if as_json else print(_what(done))
+            return
+        signal.signal(signal.SIGTERM, lambda *_: stop.set())
+        signal.signal(signal.SIGINT, lambda *_: stop.set())
+        while not stop.is_set():
+            done = client.run_maintenance()
+            if any(done.values()):
+                print(f"{datetime.now():%H:%M:%S} {_what(done)}", flush=True)
+            stop.wait(every)
+
+
+def _what(done: dict[str, Any]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in done.items() if value) or "nothing to do"
