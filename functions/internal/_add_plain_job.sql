@@ -35,5 +35,5 @@ end;
 $$;
 comment on function pgbaton._add_plain_job(text, jsonb, integer, text, text[]) is
 'The short way of enqueue_job for the plainest job: one of a standard queue and a lane that is there, while
-nobody sleeps and no grant narrows anybody. Each call and each expression on the long way is prepared anew in
-every transaction. Null when it is not that plain.';
+nobody sleeps and no grant narrows anybody. Two statements: starting one costs more than what it does for one
+job. Null when it is not that plain.';
