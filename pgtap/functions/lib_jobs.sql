@@ -23,7 +23,7 @@ left join failure as f on g.id = f.job_id
 union all
 select
     g.id, 'history' as place, null as position, h.state, h.attempt, null as lease_token, null as held_key,
-    to_jsonb(h) - '{lo,hi}'::text[] || jsonb_build_object('report', to_jsonb(r), 'errors', f.errors) as facts
+    to_jsonb(h) - '{lo,hi,first_xid}'::text[] || jsonb_build_object('report', to_jsonb(r), 'errors', f.errors) as facts
 from pgbaton.job_history as h
 cross join lateral generate_series(h.lo, h.hi) as g (id)
 left join pgbaton.job_report as r on g.id = r.job_id
