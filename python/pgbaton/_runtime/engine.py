@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -151,7 +151,8 @@ class Engine:
     async def run(self) -> None:
         loops: list[asyncio.Task[None]] = []
         try:
-            await self._introduce()
+            if not await self._unless_stopped(self._introduce()):
+                return
             claiming = asyncio.create_task(self._claim_until_stopped())
             loops = [
                 claiming,
@@ -173,6 +174,19 @@ class Engine:
         finally:
             await self._close(loops)
         self._log(logging.INFO, "stopped", "has stopped")
+
+    async def _unless_stopped(self, work: Coroutine[Any, Any, None]) -> bool:
+        """Does it, but not when the worker is stopped meanwhile; returns whether it did."""
+        stopped = asyncio.create_task(self._stop.wait())
+        task = asyncio.create_task(work)
+        await asyncio.wait([stopped, task], return_when=asyncio.FIRST_COMPLETED)
+        stopped.cancel()
+        if not task.done():
+            task.cancel()
+            await asyncio.wait([task])
+            return False
+        task.result()
+        return True
 
     async def _introduce(self) -> None:
         """The first calls: what goes wrong now was set up wrong, so nothing is tried again."""
