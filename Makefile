@@ -85,8 +85,9 @@ db: $(VENV)/.embedded ## start the embedded database with this build in it, prin
 bench: $(VENV)/.dev ## measure, one JSON line per workload
 	$(PY) bench/run.py
 
-docs: $(VENV)/.embedded ## write docs/reference.md from the comments on the functions
+docs: $(VENV)/.embedded ## write docs/reference.md from the comments on the functions, docs/cli.md from its help
 	$(PY) docs/reference.py
+	$(PY) docs/cli.py
 
 freeze: ## keep this state as the release it becomes, for the upgrade tests; before its git tag only
 	@$(PYTHON) migrations/freeze.py

@@ -47,10 +47,14 @@ GROUPS: dict[str, tuple[str, list[Callable[..., None]]]] = {
 }
 
 
+def name_of(command: Callable[..., None]) -> str:
+    """The word for a command; functions that would hide a builtin have an underscore more."""
+    return command.__name__.rstrip("_").replace("_", "-")
+
+
 def _add(to: typer.Typer, commands: list[Callable[..., None]]) -> None:
     for command in commands:
-        name = command.__name__.rstrip("_").replace("_", "-")
-        to.command(name)(one_sentence_errors(command))
+        to.command(name_of(command))(one_sentence_errors(command))
 
 
 _add(app, COMMANDS)

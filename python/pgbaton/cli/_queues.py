@@ -104,7 +104,7 @@ def update(
         typer.Option("--fifo/--no-fifo", help="Turn order per key on or off, with jobs in it."),
     ] = None,
     force: Annotated[
-        bool, typer.Option(help="--no-fifo: although jobs wait for their turn.")
+        bool, typer.Option("--force", help="--no-fifo: although jobs wait for their turn.")
     ] = False,
     dsn: Dsn = "",
     as_json: AsJson = False,

@@ -1,0 +1,75 @@
+"""Writes the second half of docs/cli.md: every command with its parameters, from its own help."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from enum import Enum
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+from typer.models import ArgumentInfo
+
+from pgbaton.cli._app import COMMANDS, GROUPS, name_of
+
+PAGE = Path(__file__).parent / "cli.md"
+MARK = "<!-- The rest is written by make docs. -->\n"
+LEFT_OUT = ("dsn", "as_json")
+
+
+def main() -> None:
+    PAGE.write_text(page(PAGE.read_text()))
+
+
+def page(text: str) -> str:
+    """The page with its generated part anew."""
+    by_hand, _, _ = text.partition(MARK)
+    return by_hand + MARK + "\n" + "\n".join(reference()).rstrip() + "\n"
+
+
+def reference() -> Iterator[str]:
+    for command in COMMANDS:
+        yield from described(command, "pgbaton")
+    for group, (about, commands) in GROUPS.items():
+        yield f"### pgbaton {group}\n\n{about}\n"
+        for command in commands:
+            yield from described(command, f"pgbaton {group}", "####")
+
+
+def described(command: Callable[..., None], program: str, level: str = "###") -> Iterator[str]:
+    yield f"{level} {program} {name_of(command)}\n\n{inspect.getdoc(command)}\n"
+    hints = get_type_hints(command, include_extras=True)
+    rows = [
+        row(parameter, hints[name])
+        for name, parameter in inspect.signature(command).parameters.items()
+        if name not in LEFT_OUT
+    ]
+    if rows:
+        yield "\n".join(["| | |", "|---|---|", *rows]) + "\n"
+
+
+def row(parameter: inspect.Parameter, hint: Any) -> str:
+    kind, info = get_args(hint)[:2]
+    default = "" if parameter.default in (None, False, "", parameter.empty) else parameter.default
+    help_text = (info.help or "").replace("|", "\\|")
+    stated = f" Default {default}." if default != "" else ""
+    return f"| `{spelled(parameter, info)}{choices(kind)}` | {help_text}{stated} |"
+
+
+def spelled(parameter: inspect.Parameter, info: Any) -> str:
+    """QUEUE or [QUEUE] for an argument, all names of an option."""
+    if isinstance(info, ArgumentInfo):
+        name = info.metavar or parameter.name.upper()
+        return name if parameter.default is parameter.empty else f"[{name}]"
+    return ", ".join(info.param_decls) or f"--{parameter.name.replace('_', '-')}"
+
+
+def choices(kind: Any) -> str:
+    for part in (kind, *get_args(kind)):
+        if isinstance(part, type) and issubclass(part, Enum):
+            return " " + " ".join(str(member.value) for member in part)
+    return ""
+
+
+if __name__ == "__main__":
+    main()
