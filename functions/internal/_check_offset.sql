@@ -3,7 +3,7 @@ returns void
 language plpgsql stable
 as $$
 declare
-    v_next constant bigint := pg_snapshot_xmax(pg_current_snapshot())::text::bigint;
+    v_next constant bigint := pgbaton._next_xid();
     v_xid bigint;
 begin
     if value is null then

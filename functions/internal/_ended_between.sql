@@ -17,7 +17,7 @@ as $$
             to_timestamp((after ->> 'at')::numeric / 1000000 - 3600) as first_at,
             (until ->> 'xid')::bigint as end_xid,
             to_timestamp((until ->> 'at')::numeric / 1000000 - 3600) as end_at,
-            pg_snapshot_xmax(pg_current_snapshot())::text::bigint as next_xid
+            pgbaton._next_xid() as next_xid
         offset 0
     ) as b
     cross join lateral (

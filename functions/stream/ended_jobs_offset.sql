@@ -4,20 +4,14 @@ language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-    -- The clock first: a transaction that is not in the snapshot begins later than that.
+    -- The clock first: who has the next transaction id, or a later one, began after that.
     v_now constant bigint := pgbaton._micros(pgbaton._now());
-    v_snapshot constant pg_snapshot := pg_current_snapshot();
-    v_oldest constant bigint := pg_snapshot_xmin(v_snapshot)::text::bigint;
-    v_next constant bigint := pg_snapshot_xmax(v_snapshot)::text::bigint;
+    v_oldest constant bigint := pg_snapshot_xmin(pg_current_snapshot())::text::bigint;
+    v_next constant bigint := pgbaton._next_xid();
     v_queue_ids constant integer[] := pgbaton._queue_filter(queue, 'monitor');
     v_until jsonb;
 begin
-    if not pgbaton._is_read_committed() then
-        raise exception using
-            errcode = 'feature_not_supported',
-            message = 'this transaction sees the past only',
-            hint = 'Call ended_jobs_offset in a READ COMMITTED transaction.';
-    elsif after is null then
+    if after is null then
         return jsonb_build_object('xid', v_next, 'at', v_now, 'next_xid', v_next, 'next_at', v_now);
     end if;
     perform pgbaton._check_offset('after', after);
@@ -52,5 +46,4 @@ Each job is between two offsets once for each time it ended or failed, however l
 after: the offset up to which was read; it is returned as it is when no job (of the queue; null: of those the
 caller may monitor) ended since. {} is the beginning; null (the default) gives the offset behind everything that
 began before now.
-Raises PB001, PB009, 22023 for what is no offset, 55000 for one of another server, 0A000 in a transaction that is
-not READ COMMITTED.';
+Raises PB001, PB009, 22023 for what is no offset, 55000 for one of another server.';
