@@ -10,12 +10,21 @@ import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from threading import Event
 from typing import Any
 
 import psycopg
 import pytest
-from crashing import DURABLE, caught_at, is_lost, is_up, kill_server, restart, state_of, wait_until
+from crashing import (
+    DURABLE,
+    Load,
+    caught_at,
+    is_lost,
+    is_up,
+    kill_server,
+    restart,
+    state_of,
+    wait_until,
+)
 from invariants import assert_sound
 from proof import record
 
@@ -200,41 +209,6 @@ def test_a_server_that_is_killed_in_a_commit_keeps_what_it_wrote(server: Server)
     record("killed_in_commit", crashes_injected=1)
 
 
-class Load:
-    """Producers and workers that note what was confirmed to them."""
-
-    def __init__(self, dsn: str) -> None:
-        self.dsn = dsn
-        self.enqueued: set[int] = set()
-        self.completed: set[int] = set()
-        self.stop = Event()
-
-    def produce(self, number: int) -> None:
-        with Client(self.dsn) as client:
-            for n in range(10**6):
-                if self.stop.is_set():
-                    return
-                try:
-                    key = f"{number}-{n % 5}"
-                    self.enqueued.add(client.enqueue_job("orders", singleton_key=key))
-                    self.enqueued.update(client.enqueue_batch("mail", [n, n]))
-                except psycopg.OperationalError:
-                    return
-
-    def work(self, number: int) -> None:
-        with Client(self.dsn) as client:
-            while not self.stop.is_set():
-                try:
-                    jobs = client.claim_job_batch(f"worker {number}", batch_size=7)
-                    if jobs:
-                        ids = [job.id for job in jobs]
-                        for verdict in client.complete_jobs(ids, jobs[0].lease_token):
-                            if verdict.verdict == "ok":
-                                self.completed.add(verdict.job_id)
-                except psycopg.OperationalError:
-                    return
-
-
 @pytest.mark.parametrize("signal_name", ["SIGKILL", "SIGQUIT"])
 def test_a_server_that_dies_under_load_loses_nothing(server: Server, signal_name: str) -> None:
     load = Load(server.dsn())
@@ -251,13 +225,7 @@ def test_a_server_that_dies_under_load_loses_nothing(server: Server, signal_name
             one.result()
     restart(server)
     with psycopg.connect(server.dsn(), autocommit=True) as conn:
-        there = {i for (i,) in conn.execute("select id from pgbaton.job")}
-        assert load.enqueued <= there
-        history = "select lo + n from pgbaton.job_history, generate_series(0, hi - lo) as n"
-        history += " where state = 'completed'"
-        ended = [i for (i,) in conn.execute(history.encode())]
-        assert load.completed <= set(ended)
-        assert len(ended) == len(set(ended))
+        load.check(conn)
         assert_sound(conn)
         # What was out when the server died is out still, until its lease ends.
         later(conn, "1 day")
