@@ -7,21 +7,27 @@ declare
     v_allowed constant integer[] := pgbaton._allowed_queues('monitor');
 begin
     return query
-    select
-        coalesce(w.worker_id, r.worker_id), w.capacity, w.tags, w.started_at, w.heartbeat_at, coalesce(r.jobs, 0),
-        s.asleep_at
-    from pgbaton.worker as w
-    full join (
+    with running as (
         select a.worker_id, sum(a.hi - a.lo + 1)::bigint as jobs
         from pgbaton.span as a
         where a.state in ('active', 'cancelling') and (v_allowed is null or a.queue_id = any (v_allowed))
         group by a.worker_id
-    ) as r on r.worker_id = w.worker_id
-    left join pgbaton.sleeper as s on s.worker_id = w.worker_id
+    )
+    select i.worker_id, w.capacity, w.tags, w.started_at, w.heartbeat_at, coalesce(r.jobs, 0), s.asleep_at
+    from (
+        select b.worker_id from pgbaton.worker as b
+        union
+        select b.worker_id from pgbaton.sleeper as b
+        union
+        select b.worker_id from running as b
+    ) as i
+    left join running as r on r.worker_id = i.worker_id
+    left join pgbaton.worker as w on w.worker_id = i.worker_id
+    left join pgbaton.sleeper as s on s.worker_id = i.worker_id
     where v_allowed is null or r.jobs > 0
-    order by 1;
+    order by i.worker_id;
 end;
 $$;
 comment on function pgbaton.list_workers() is
-'Workers that ever sent a heartbeat or hold jobs now, with how many; to a role that is narrowed, those that hold
-jobs of its queues. asleep_at: since when it waits to be notified.';
+'Workers that ever sent a heartbeat, sleep or hold jobs now, with how many; to a role that is narrowed, those that
+hold jobs of its queues. asleep_at: since when it waits to be notified.';
