@@ -31,7 +31,7 @@ from (
 ) as w (who, names);
 
 -- Something for each call to work on.
-select pgbaton.create_queue('q', max_attempts => 3, lease => '1 hour');
+select pgbaton.create_queue('q', max_attempts => 3, lease => '1 hour', retry_backoff => false);
 select pgbaton.create_queue('empty');
 select pgbaton.create_fifo_queue('f', max_attempts => 1, lease => '1 hour');
 create temporary table id as
