@@ -230,7 +230,8 @@ class Engine:
             except psycopg.DatabaseError as error:
                 if not passes(error) or (until is not None and until.is_set()):
                     raise
-                self._log(logging.WARNING, "lost database", f"has no database: {error}")
+                said = str(error).partition("\n")[0]
+                self._log(logging.WARNING, "lost database", f"has no database: {said}")
                 if error.sqlstate == STANDBY:
                     await self._connection.close()
                 await happens(until or asyncio.Event(), delay * random.uniform(0.5, 1))  # noqa: S311
@@ -452,6 +453,8 @@ class Engine:
 
     def _note(self, run: Run, outcome: Outcome) -> None:
         """The server took an outcome."""
+        if not isinstance(outcome, Completed):  # the job may be due before we look again
+            self._work.set()
         if isinstance(outcome, Failed):
             report = f"\n{outcome.report}" if outcome.report else ""
             self._log_job(logging.WARNING, "failed", run, f"failed: {outcome.message}{report}")

@@ -16,7 +16,12 @@ from pathlib import Path
 from pgbaton import RunningJob, Worker
 
 dsn, capacity, seconds = sys.argv[1:]
-worker = Worker(dsn, capacity=int(capacity), shutdown_timeout=timedelta(seconds=float(seconds)))
+worker = Worker(
+    dsn,
+    capacity=int(capacity),
+    shutdown_timeout=timedelta(seconds=float(seconds)),
+    poll_every=timedelta(seconds=1),
+)
 
 
 @worker.handler("mail", "sync")

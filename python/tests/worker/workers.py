@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -80,3 +82,38 @@ def terminate_all(dsn: str) -> None:
             "select pg_terminate_backend(pid, 60000) from pg_stat_activity"
             " where datname = current_database() and pid <> pg_backend_pid()"
         )
+
+
+class Proxy:
+    """A port that stays the same while the server behind it goes away and comes back elsewhere."""
+
+    def __init__(self) -> None:
+        self._door = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._door.getsockname()[1]
+        self.target: int | None = None
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self) -> None:
+        self._door.shutdown(socket.SHUT_RDWR)  # which wakes accept, too
+        self._door.close()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):  # closed
+            while True:
+                visitor, _ = self._door.accept()
+                try:
+                    inside = socket.create_connection(("127.0.0.1", self.target or 0))
+                except OSError:
+                    visitor.close()
+                    continue
+                for pair in ((visitor, inside), (inside, visitor)):
+                    threading.Thread(target=self._pump, args=pair, daemon=True).start()
+
+    def _pump(self, source: socket.socket, sink: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                sink.sendall(data)
+        for end in (source, sink):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+        source.close()

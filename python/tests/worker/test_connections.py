@@ -1,0 +1,215 @@
+"""Waking up, polling, and lost connections."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from workers import Proxy, running, terminate_all, wait_for_state, wait_until
+
+from pgbaton import Client, RunningJob, Worker
+from pgbaton.embedded import Server, temporary_server
+from pgbaton.install import install
+
+NEVER = timedelta(days=1)
+
+
+class Home:
+    """A server that can be stopped and started, and the address that stays."""
+
+    def __init__(self, server: Server, proxy: Proxy) -> None:
+        self._server, self._proxy = server, proxy
+        self._proxy.target = self._port()
+        self.dsn = make_conninfo(server.dsn(tcp=True), port=proxy.port)
+
+    def stop(self) -> None:
+        self._server.stop()
+
+    def start(self) -> None:
+        self._server.start()
+        self._proxy.target = self._port()
+
+    def _port(self) -> int:
+        return int(conninfo_to_dict(self._server.dsn(tcp=True))["port"])
+
+
+@pytest.fixture
+def home() -> Iterator[Home]:
+    proxy = Proxy()
+    with temporary_server() as server:
+        install(server.dsn())
+        yield Home(server, proxy)
+    proxy.close()
+
+
+def is_asleep(conn: psycopg.Connection[Any]) -> bool:
+    return conn.execute("select from pgbaton.sleeper").fetchone() is not None
+
+
+def test_a_sleeping_worker_is_woken(
+    dsn: str, client: Client, conn: psycopg.Connection[Any]
+) -> None:
+    """It would look again tomorrow."""
+    worker = Worker(dsn, poll_every=NEVER)
+    worker.handler("mail")(lambda job: None)
+    worker.handler("orders")(lambda job: None)
+    with running(worker):
+        for _ in range(3):
+            wait_until(lambda: is_asleep(conn))
+            wait_for_state(client, client.enqueue_job("mail"), "completed")
+        ids = client.enqueue_batch("orders", range(3), ["a", "a", "a"])
+        for job_id in ids:
+            wait_for_state(client, job_id, "completed")
+
+
+def test_a_worker_wakes_up_for_what_is_due_later(
+    dsn: str, client: Client, conn: psycopg.Connection[Any]
+) -> None:
+    """Among it its own retries."""
+    worker = Worker(dsn, poll_every=NEVER)
+
+    @worker.handler("mail")
+    def handle(job: RunningJob) -> None:
+        if job.attempt == 1:
+            raise ValueError("once more")
+
+    client.update_queue("mail", retry_delay=timedelta(seconds=0.2))
+    later = client.enqueue_job("mail", delay=timedelta(seconds=0.2))
+    with running(worker):
+        wait_for_state(client, later, "completed")
+    assert client.get_job(later).retry_count == 1
+
+
+@pytest.mark.parametrize("hears_nothing", [False, True])
+def test_polling_finds_work_without_notifications(
+    dsn: str, client: Client, conn: psycopg.Connection[Any], hears_nothing: bool
+) -> None:
+    """Without listening at all, and with a listening connection that cannot be made."""
+    if hears_nothing:
+        worker = Worker(dsn, listen_dsn="host=/nowhere dbname=x")
+    else:
+        worker = Worker(dsn, listen=False, poll_every=timedelta(seconds=0.1))
+    worker.handler("orders")(lambda job: None)
+    with running(worker):
+        wait_until(worker_is_known(client, worker))
+        for job_id in client.enqueue_batch("orders", range(3), ["a", "a", "a"]):
+            wait_for_state(client, job_id, "completed")
+    assert is_asleep(conn) is hears_nothing
+
+
+def worker_is_known(client: Client, worker: Worker) -> Any:
+    return lambda: worker._engine is not None and worker._engine._database
+
+
+def test_a_worker_outlives_its_connections(
+    dsn: str, client: Client, conn: psycopg.Connection[Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    """All of them, while a handler runs and while it sleeps."""
+    go_on = threading.Event()
+    worker = Worker(dsn, poll_every=NEVER)
+
+    @worker.handler("mail")
+    def handle(job: RunningJob) -> None:
+        if job.payload == "wait":
+            go_on.wait()
+
+    job_id = client.enqueue_job("mail", "wait")
+    with caplog.at_level(logging.INFO, "pgbaton.worker"), running(worker):
+        wait_for_state(client, job_id, "active")
+        client.close()
+        conn.close()
+        terminate_all(dsn)
+        go_on.set()
+        with Client(dsn) as again:
+            wait_for_state(again, job_id, "completed")
+            assert again.get_job(job_id).attempt == 1
+            wait_until(lambda: len(listening(dsn)) == 1)
+            terminate_all(dsn)
+        with Client(dsn) as again:
+            wait_for_state(again, again.enqueue_job("mail", "now"), "completed")
+    assert "has its database again" in caplog.text
+
+
+def listening(dsn: str) -> list[Any]:
+    with psycopg.connect(dsn) as conn:
+        return conn.execute(
+            "select pid from pg_stat_activity where datname = current_database()"
+            " and application_name = 'pgbaton listener'"
+        ).fetchall()
+
+
+def test_a_worker_outlives_a_restart_of_the_server(
+    home: Home, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The server is away while the handler ends; the outcome is told when it is back."""
+    go_on = threading.Event()
+    worker = Worker(home.dsn, poll_every=NEVER)
+
+    @worker.handler("mail")
+    def handle(job: RunningJob) -> str:
+        go_on.wait()
+        return "told"
+
+    with Client(home.dsn) as client:
+        client.create_queue("mail")
+        first = client.enqueue_job("mail")
+    with caplog.at_level(logging.INFO, "pgbaton.worker"), running(worker):
+        with Client(home.dsn) as client:
+            wait_for_state(client, first, "active")
+        home.stop()
+        go_on.set()
+        wait_until(lambda: "has no database" in caplog.text)
+        home.start()
+        with Client(home.dsn) as client:
+            wait_for_state(client, first, "completed")
+            assert (client.get_job(first).result, client.get_job(first).attempt) == ("told", 1)
+            wait_for_state(client, client.enqueue_job("mail"), "completed")
+
+
+def test_a_worker_stops_while_the_database_is_away(
+    home: Home, caplog: pytest.LogCaptureFixture
+) -> None:
+    worker = Worker(home.dsn, poll_every=timedelta(seconds=0.1), shutdown_timeout=timedelta(0))
+    worker.handler("mail")(lambda job: None)
+    with Client(home.dsn) as client:
+        client.create_queue("mail")
+    with running(worker) as it:
+        wait_until(lambda: worker._engine is not None and worker._engine._is_listening)
+        home.stop()
+        wait_until(lambda: "has no database" in caplog.text)
+        it.stop()
+        it.join()
+
+
+def test_a_server_that_became_a_standby_is_left(
+    server_dsn: str, dsn: str, client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It takes no writes any more; the connection is dropped, to find the primary."""
+    worker = Worker(dsn, poll_every=timedelta(seconds=0.1))
+    worker.handler("mail")(lambda job: None)
+    name = client._own._open().info.dbname  # type: ignore[union-attr]
+    setting = f"alter database {name} set default_transaction_read_only ="
+    with running(worker), psycopg.connect(server_dsn, autocommit=True) as admin:
+        wait_for_state(client, client.enqueue_job("mail"), "completed")
+        admin.execute(f"{setting} on".encode())
+        terminate_all(dsn)
+        wait_until(lambda: "in a read-only transaction" in caplog.text)
+        admin.execute(f"{setting} off".encode())
+        with Client(dsn) as again:
+            wait_for_state(again, again.enqueue_job("mail"), "completed")
+
+
+def test_a_sleeping_worker_calls_maintenance(dsn: str, client: Client) -> None:
+    worker = Worker(dsn, poll_every=NEVER)
+    worker.handler("mail")(lambda job: None)
+    client.create_schedule("minutely", "mail", "* * * * *")
+    with psycopg.connect(dsn) as conn:
+        conn.execute("update pgbaton.schedule set next_run_at = now() - interval '1 second'")
+    with running(worker):
+        wait_until(lambda: client.queue_stats("mail")[0].completed == 1)
