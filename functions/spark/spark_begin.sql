@@ -1,5 +1,5 @@
 create or replace function pgbaton.spark_begin(run_id text, parts integer, fingerprint text default null)
-returns table (part integer, jobs bigint, duplicates bigint)
+returns void
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
@@ -11,16 +11,10 @@ begin
             message = format('parts is %s', coalesce(parts::text, 'null')),
             hint = 'Say in how many partitions the run comes, at least 1.';
     end if;
-    perform pgbaton._begin_run(run_id, parts, fingerprint);
-    return query
-    select l.part, l.jobs, l.duplicates from pgbaton.enqueue_ledger as l
-    where l.run_id = spark_begin.run_id
-    order by l.part;
-end;
+    perform pgbaton._begin_run(run_id, parts, fingerprint);end;
 $$;
 comment on function pgbaton.spark_begin(text, integer, text) is
-'Says beforehand in how many partitions a run comes through the view enqueue_inbox, and returns those of it that
-are enqueued, with the jobs they became and the rows that were duplicates. Optional: without it, the
+'Says beforehand in how many partitions a run comes through the view enqueue_inbox. Optional: without it, the
 first partition of a run holds up the others until its end. Commit it at once.
 fingerprint: text that differs when the data does; null is not compared.
 Raises PB013 when something of the run is enqueued and it had other partitions or data, 22004 or 22023.';

@@ -219,7 +219,7 @@ def print_summary(
     violations: int,
     flown: tuple[str, int, int],
 ) -> None:
-    jobs = sum(part.jobs for part in filled)
+    jobs = sum(part.inserted for part in filled)
     seconds = sum(part.seconds for part in filled)
     table = Table("what", "seen", title="pgbaton demo")
     for what, seen in (

@@ -43,8 +43,9 @@ class Target:
     options: Mapping[str, str]
 
     @classmethod
-    def resolve(cls, dsn: str) -> Target:
-        with psycopg.connect(dsn, fallback_application_name="pgbaton") as connection:
+    def resolve(cls, dsn: str, password: str | None = None) -> Target:
+        conninfo = make_conninfo(dsn, password=password) if password else dsn
+        with psycopg.connect(conninfo, fallback_application_name="pgbaton") as connection:
             info = connection.info
             Client(connection=connection).version()  # raises if it is another one, or none
             # From the environment only what matters: libpq lists a dozen more.
@@ -53,13 +54,13 @@ class Target:
             options = {k: str(v) for k, v in given.items() if k not in SETTLED}
             return cls(info.host, info.port, info.dbname, info.user, info.password, options)
 
-    def conninfo(self) -> str:
+    def conninfo(self, with_password: bool = True) -> str:
         return make_conninfo(
             host=self.host,
             port=self.port,
             dbname=self.dbname,
             user=self.user,
-            password=self.password or None,
+            password=(with_password and self.password) or None,
             **self.options,
         )
 
@@ -80,5 +81,7 @@ class Target:
         given = {JDBC_NAMES[name]: value for name, value in self.options.items()}
         # Statements of many rows instead of one, and text that becomes what the column is.
         given |= {"reWriteBatchedInserts": "true", "stringtype": "unspecified"}
+        # What the server adds to an error is the row, and Spark logs it.
+        given |= {"logServerErrorDetail": "false"}
         query = "&".join(f"{name}={quote(value, safe='')}" for name, value in given.items())
         return f"jdbc:postgresql://{host}:{self.port}/{quote(self.dbname, safe='')}?{query}"

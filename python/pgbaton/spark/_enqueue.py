@@ -2,32 +2,56 @@
 
 from __future__ import annotations
 
+import sys
 import time
-from collections.abc import Sequence
+import uuid
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
 
 import psycopg
 from pyspark import StorageLevel
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from pgbaton.client import Client
 from pgbaton.errors import KeyRequired
-from pgbaton.spark import _jdbc, _psycopg
+from pgbaton.spark import _jdbc
+from pgbaton.spark._datasource import batch_run_id, register
 from pgbaton.spark._dsn import Target
-from pgbaton.spark._method import MOST_PARTITIONS, Method, choose_method
-from pgbaton.spark._rows import ColumnOrName, inbox_rows
+from pgbaton.spark._errors import Refusal
+from pgbaton.spark._rows import STRIPES, ColumnOrName, Wanted, job_rows
+
+Method: TypeAlias = Literal["jdbc", "datasource"]
 
 # Above that a queue refuses by default, whoever makes them.
 MOST_LANES = 10_000
+LANE = ("priority", "job_type", "tags")
+
+
+@dataclass(frozen=True)
+class Part:
+    """What became of one transaction of a run."""
+
+    part: int
+    inserted: int
+    deduped: int
+    already: int
 
 
 @dataclass(frozen=True)
 class Enqueued:
-    """What `enqueue` did: each partition was one transaction."""
+    """What `enqueue` did."""
 
-    jobs: int
-    partitions: int
+    run_id: str
+    inserted: int
+    """Jobs that this call added."""
+    deduped: int
+    """Rows that it left out, since the queue knows their dedup id."""
+    already: int
+    """Jobs that an earlier call had added under this run_id."""
+    parts: tuple[Part, ...]
+    """The same for each transaction: one for each partition that holds rows, or one for all."""
     seconds: float
     method: Method
 
@@ -37,104 +61,270 @@ def enqueue(
     dsn: str,
     queue: str,
     *,
+    payload: ColumnOrName | Sequence[str] | None = None,
     key: ColumnOrName | None = None,
     order_by: ColumnOrName | Sequence[ColumnOrName] | None = None,
-    payload: ColumnOrName | Sequence[str] | None = None,
     priority: int | ColumnOrName | None = None,
-    partitions: int | None = None,
+    job_type: ColumnOrName | None = None,
+    tags: Sequence[str] | ColumnOrName | None = None,
+    run_at: ColumnOrName | None = None,
+    dedup: ColumnOrName | None = None,
+    run_id: str | None = None,
+    partitions: int = 8,
+    method: Method | None = None,
 ) -> Enqueued:
-    """Adds one job for each row.
-
-    Each partition is one transaction: when one fails, the others stay. The DataFrame is computed
-    once and kept (memory, then disk) until it is written.
+    """Adds one job for each row, once, however often Spark repeats its tasks.
 
     Args:
         df (DataFrame): the rows.
         dsn (str): connection string or URL, as psycopg takes it.
         queue (str): where the jobs go.
-        key (Column | str): the singleton_key; required in a FIFO queue. Its text is the key.
-        order_by (Column | str | list): order of the jobs of one key, nulls first. Rows that are
-            equal in it, or all if it is left out, keep the order of the DataFrame.
         payload (Column | str | list[str]): one column: JSON text, or a struct, map, array or
             variant; a list: these columns as one object; left out: all columns as one object.
             Timestamps become ISO 8601 in UTC, nulls stay, NaN becomes the text "NaN".
-        priority (int | Column | str): one for all or a column; default 100.
-        partitions (int): how many transactions at most, side by side as far as Spark has cores.
+        key (Column | str): the singleton_key; required in a FIFO queue. Its text is the key.
+        order_by (Column | str | list): order of the jobs of one key, nulls first. Rows that are
+            equal in it, or all if it is left out, keep the order of the DataFrame.
+        priority (int | Column | str): one for all or a column of whole numbers; default 100.
+        job_type (Column | str): a column of text; default "".
+        tags (list[str] | Column | str): the same for all, or a column of array<string>.
+        run_at (Column | str): a column of timestamps before which the jobs do not run; null is at
+            once.
+        dedup (Column | str): the dedup_id; a row whose id the queue knows becomes no job.
+        run_id (str): name of this run; called again with the same name and data, what is enqueued
+            is not enqueued again. Default a new one.
+        partitions (int): how many connections at most write side by side, as far as Spark has
+            cores; a run that is called again must have the same with method "jdbc".
+        method (str): "datasource", all at once in one transaction, through this package on Spark's
+            workers; "jdbc", one transaction for each partition, through PostgreSQL's JDBC driver.
+            Default "jdbc" where there is a driver.
 
     Returns:
-        Enqueued: jobs is 0 for an empty DataFrame.
+        Enqueued: how many jobs were added, how many rows were not, and why.
 
     Raises:
-        ValueError: a column that is not there, no partitions, or order_by without a key.
+        ValueError: a column that is not there or of the wrong type, no partitions, or order_by
+            without a key.
         UnknownQueue: there is no such queue.
         KeyRequired: a FIFO queue and no key, or a row whose key is null or empty; nothing is
             enqueued.
-        psycopg.Error: the database refused a row; what it said, without the row.
+        RunExists: the run_id stands for other data, or for the same in other partitions.
+        psycopg.Error: the database refused a row; what it said, without the row. With "jdbc" the
+            partitions that are done stay, and a call with the same run_id adds the rest.
     """
+    wanted = Wanted(payload, key, order_by, priority, job_type, tags, run_at, dedup)
+    return _enqueue(df, dsn, queue, wanted, run_id, partitions, method, is_compared=True)
+
+
+def foreach_batch(
+    queue: str,
+    dsn: str,
+    stream_id: str,
+    *,
+    payload: ColumnOrName | Sequence[str] | None = None,
+    key: ColumnOrName | None = None,
+    order_by: ColumnOrName | Sequence[ColumnOrName] | None = None,
+    priority: int | ColumnOrName | None = None,
+    job_type: ColumnOrName | None = None,
+    tags: Sequence[str] | ColumnOrName | None = None,
+    run_at: ColumnOrName | None = None,
+    dedup: ColumnOrName | None = None,
+    partitions: int = 8,
+) -> Callable[[DataFrame, int], None]:
+    """For `writeStream.foreachBatch`: each micro-batch is enqueued once, also when it comes again.
+
+    Args:
+        queue (str): where the jobs go.
+        dsn (str): connection string or URL, as psycopg takes it.
+        stream_id (str): name of the stream. A stream that starts over with a new checkpoint needs
+            a new name, since its batches are numbered anew.
+        payload, key, order_by, priority, job_type, tags, run_at, dedup, partitions: as in
+            `enqueue`.
+
+    Returns:
+        Callable: takes the DataFrame and the number of a batch. Raises what `enqueue` raises,
+            and then Spark stops the stream.
+    """
+    wanted = Wanted(payload, key, order_by, priority, job_type, tags, run_at, dedup)
+
+    def write(df: DataFrame, batch_id: int) -> None:
+        run_id = batch_run_id(stream_id, batch_id)
+        _enqueue(df, dsn, queue, wanted, run_id, partitions, "datasource", is_compared=False)
+
+    return write
+
+
+def _enqueue(
+    df: DataFrame,
+    dsn: str,
+    queue: str,
+    wanted: Wanted,
+    run_id: str | None,
+    partitions: int,
+    method: Method | None,
+    is_compared: bool,
+) -> Enqueued:
     started = time.monotonic()
-    spark = df.sparkSession
-    if partitions is None:
-        partitions = min(spark.sparkContext.defaultParallelism, MOST_PARTITIONS)
     if partitions < 1:
         raise ValueError(f"partitions is {partitions}: pass at least 1")
-    rows = inbox_rows(df, queue, key, order_by, payload, priority, partitions)
-
-    target = Target.resolve(dsn)
-    with target.connect() as connection:
-        requires_key = _requires_key(connection, queue)
-    if requires_key and key is None:
+    if method not in (None, "jdbc", "datasource"):
+        raise ValueError(f'method is "{method}": pass "jdbc" or "datasource"')
+    rows = job_rows(df, wanted, partitions, is_repeatable=run_id is not None)
+    run = Run(Target.resolve(dsn), queue, run_id or str(uuid.uuid4()))
+    if run.requires_key() and wanted.key is None:
         raise KeyRequired(f'queue "{queue}" is a FIFO queue: pass key, the column to keep in order')
 
-    method = choose_method(spark, target, "enqueuing")
+    method = method or _usual_method(df, run.target)
+    before = run.done()
+    if method == "jdbc":
+        parts = min(partitions, STRIPES) if wanted.key is not None else partitions
+        _by_jdbc(rows, run, parts, is_named=run_id is not None)
+    elif is_compared or not before:
+        _by_datasource(rows, run, is_compared)
+    return _result(run, before, time.monotonic() - started, method)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run on its way into a queue."""
+
+    target: Target
+    queue: str
+    run_id: str
+
+    def requires_key(self) -> bool:
+        [(requires_key,)] = self.ask("select pgbaton.requires_key(%s)", self.queue)
+        return bool(requires_key)
+
+    def done(self) -> dict[int, tuple[int, int]]:
+        """Jobs and duplicates of what is enqueued of it, by part."""
+        rows = self.ask("select part, jobs, duplicates from pgbaton.spark_run(%s)", self.run_id)
+        return {part: (jobs, duplicates) for part, jobs, duplicates in rows}
+
+    def ask(self, statement: str, *arguments: Any) -> list[tuple[Any, ...]]:
+        with self.target.connect() as connection:
+            return connection.execute(statement, arguments).fetchall()
+
+
+def _usual_method(df: DataFrame, target: Target) -> Method:
+    obstacle = target.jdbc_obstacle() or _jdbc.load_driver(df.sparkSession)
+    if obstacle is None:
+        return "jdbc"
+    print(f"pgbaton: enqueuing through the data source: {obstacle}", file=sys.stderr)
+    return "datasource"
+
+
+def _by_jdbc(rows: DataFrame, run: Run, parts: int, is_named: bool) -> None:
+    """Each partition is one transaction, in which the ledger notes that it is done.
+
+    The DataFrame is computed once and kept (memory, then disk) until it is written: what is wrong
+    with it is found before the first partition commits.
+    """
     rows = rows.persist(StorageLevel.MEMORY_AND_DISK)
     try:
-        jobs, filled_partitions = _check_rows(rows, queue, requires_key)
-        if jobs:
-            _make_lanes(rows, target, queue)
-            write = _jdbc.write if method == "jdbc" else _psycopg.write
-            write(rows, target)
+        fingerprint = _check_rows(rows, run)
+        run.ask(
+            "select pgbaton.spark_begin(%s, %s, %s)",
+            run.run_id,
+            parts,
+            fingerprint if is_named else None,
+        )
+        _make_lanes(rows, run)
+        _jdbc.write(
+            rows.withColumns(
+                {
+                    "queue": F.lit(run.queue),
+                    "run_id": F.lit(run.run_id),
+                    "part": F.spark_partition_id(),
+                    "parts": F.lit(parts),
+                }
+            ),
+            run.target,
+        )
+    except psycopg.Error as error:
+        if is_named:
+            error.add_note("Partitions that are done stay: the same run_id again adds the rest.")
+        raise
     finally:
         rows.unpersist()
-    return Enqueued(jobs, filled_partitions, time.monotonic() - started, method)
 
 
-def _requires_key(connection: psycopg.Connection, queue: str) -> bool:
-    [(requires_key,)] = connection.execute("select pgbaton.requires_key(%s)", [queue]).fetchall()
-    return bool(requires_key)
+def _by_datasource(rows: DataFrame, run: Run, is_compared: bool) -> None:
+    register(rows.sparkSession)
+    writer = rows.write.format("pgbaton").mode("append")
+    options = {
+        "dsn": run.target.conninfo(with_password=False),
+        "password": run.target.password or "",
+        "queue": run.queue,
+        "run_id": run.run_id,
+        "compare": str(is_compared).lower(),
+    }
+    try:
+        writer.options(**options).save()
+    except PySparkException as error:
+        refusal = Refusal.in_text(str(error))
+        if refusal is None:
+            raise
+    else:
+        return
+    refusal.throw()
 
 
-def _check_rows(rows: DataFrame, queue: str, requires_key: bool) -> tuple[int, int]:
-    """The number of rows and of partitions that hold any; raises if a row has no key or payload."""
+def _check_rows(rows: DataFrame, run: Run) -> str:
+    """What the rows look like, whatever their order; raises if one has no key or payload."""
     has_key = F.col("singleton_key") != "" if "singleton_key" in rows.columns else F.lit(True)
-    marked = rows.withColumn("partition", F.spark_partition_id())
-    found = marked.agg(
-        F.count(F.lit(1)).alias("jobs"),
-        F.count_distinct("partition").alias("partitions"),
+    found = rows.agg(
+        F.count(F.lit(1)).alias("rows"),
         F.count_if(~F.coalesce(has_key, F.lit(False))).alias("keyless"),
         F.count_if(F.col("payload").isNull()).alias("without_payload"),
+        F.sum(F.hash(*rows.columns)).alias("sum"),
+        F.bit_xor(F.xxhash64(*rows.columns)).alias("xor"),
     ).first()
     if found is None:
         raise RuntimeError("Spark counted nothing")
-    if requires_key and found["keyless"]:
+    if found["keyless"] and run.requires_key():
         raise KeyRequired(
-            f'{found["keyless"]} of {found["jobs"]} rows have no key, and "{queue}" is a FIFO '
+            f'{found["keyless"]} of {found["rows"]} rows have no key, and "{run.queue}" is a FIFO '
             "queue: filter them out, or enqueue them into another queue"
         )
     if found["without_payload"]:
-        raise ValueError(f"{found['without_payload']} of {found['jobs']} rows have a null payload")
-    return found["jobs"], found["partitions"]
+        raise psycopg.errors.NullValueNotAllowed(
+            f'column "payload" is null in {found["without_payload"]} of {found["rows"]} rows'
+        )
+    return f"{found['rows']} {found['sum']} {found['xor']}"
 
 
-def _make_lanes(rows: DataFrame, target: Target, queue: str) -> None:
+def _make_lanes(rows: DataFrame, run: Run) -> None:
     """Commits the lanes that the rows need.
 
     A partition that made a new one would hold up all others until it has ended, and two partitions
     that made several could wait for each other in a circle.
     """
-    priorities: list[int | None] = [None]
-    if "priority" in rows.columns:
-        found = rows.select("priority").distinct().limit(MOST_LANES).collect()
-        priorities = sorted(row["priority"] for row in found if row["priority"] is not None)
-    with Client(target.conninfo()) as client:
-        for priority in priorities:
-            client.enqueue_batch(queue, [], priority=priority)
+    columns = [name for name in LANE if name in rows.columns]
+    lanes = rows.select(*columns).distinct().limit(MOST_LANES).collect() if columns else []
+    with run.target.connect() as connection:
+        for lane in lanes or [{}]:
+            given = lane.asDict() if columns else {}
+            names = "".join(f", {name} => %({name})s" for name in given)
+            connection.execute(
+                f"select pgbaton.enqueue_batch(%(queue)s, '{{}}'{names})",
+                {"queue": run.queue, **given},
+            )
+
+
+def _result(
+    run: Run, before: dict[int, tuple[int, int]], seconds: float, method: Method
+) -> Enqueued:
+    parts = tuple(
+        Part(part, 0, 0, jobs) if part in before else Part(part, jobs, duplicates, 0)
+        for part, (jobs, duplicates) in sorted(run.done().items())
+    )
+    return Enqueued(
+        run.run_id,
+        sum(part.inserted for part in parts),
+        sum(part.deduped for part in parts),
+        sum(part.already for part in parts),
+        parts,
+        seconds,
+        method,
+    )

@@ -2,9 +2,59 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from typing import NoReturn
 
 import psycopg
+
+# How a refusal travels through Spark, which hands on text alone.
+_MARK = re.compile(r"\[pgbaton (\w{5})\] (.*?)(?: \[hint: (.*?)\])? \[end\]", re.DOTALL)
+BAD_ARGUMENT = "22023"
+CONNECTION_FAILURE = "08006"
+
+
+class Refused(Exception):
+    """Raised where Spark runs this package; its text carries the refusal to the caller."""
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why rows were not enqueued, without a value of theirs."""
+
+    sqlstate: str
+    message: str
+    hint: str | None = None
+
+    @classmethod
+    def of(cls, error: psycopg.Error) -> Refusal:
+        message = error.diag.message_primary or str(error).splitlines()[0]
+        state = error.sqlstate or CONNECTION_FAILURE
+        return cls(state, in_our_words(state, message), error.diag.message_hint)
+
+    @classmethod
+    def in_text(cls, text: str) -> Refusal | None:
+        found = _MARK.search(text)
+        return cls(*found.groups()) if found else None
+
+    def __str__(self) -> str:
+        hint = f" [hint: {self.hint}]" if self.hint else ""
+        return f"[pgbaton {self.sqlstate}] {self.message}{hint} [end]"
+
+    def throw(self) -> NoReturn:
+        """Raises the class of the SQLSTATE, as if the statement had been sent from here."""
+        raise_database_error(self.sqlstate, self.message, self.hint)
+
+
+def in_our_words(sqlstate: str | None, message: str) -> str:
+    """The message, with the column where PostgreSQL does not name it."""
+    if sqlstate == "22P02" and "json" in message:
+        return 'column "payload" holds text that is not JSON'
+    if sqlstate == "22P05":
+        return 'column "payload" holds \\u0000, which PostgreSQL cannot store'
+    if sqlstate == "22021":
+        return "a text holds a NUL character, which PostgreSQL cannot store"
+    return message
 
 
 def raise_database_error(sqlstate: str | None, message: str, hint: str | None) -> NoReturn:

@@ -9,13 +9,18 @@ from typing import Any, NoReturn
 
 from py4j.java_gateway import is_instance_of
 from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from pgbaton.spark._dsn import Target
-from pgbaton.spark._errors import raise_database_error
+from pgbaton.spark._errors import in_our_words, raise_database_error
 from pgbaton.spark._history import history_query
 
 DRIVER = "org.postgresql.Driver"
+HOW_TO_GET_ONE = (
+    "set spark.jars.packages to org.postgresql:postgresql:42.7.14, or PGBATON_JDBC_JAR to a jar, "
+    "or install libpostgresql-jdbc-java"
+)
 DEBIAN_JAR = Path("/usr/share/java/postgresql.jar")
 # Statements have at most 128 rows whatever is said here; this is how many are sent at once.
 BATCH_SIZE = "1024"
@@ -23,6 +28,8 @@ BATCH_SIZE = "1024"
 
 def load_driver(spark: SparkSession) -> str | None:
     """Makes sure that the session has the driver; says why it has not, None if it has."""
+    if is_connect(spark):
+        return "Spark Connect does not say whether its server has the JDBC driver"
     loader = spark._jvm.java.lang.Thread.currentThread().getContextClassLoader()
     try:
         loader.loadClass(DRIVER)
@@ -30,9 +37,7 @@ def load_driver(spark: SparkSession) -> str | None:
     except Py4JJavaError:
         jar = find_jar()
     if jar is None:
-        return (
-            "no PostgreSQL JDBC driver (set PGBATON_JDBC_JAR, or install libpostgresql-jdbc-java)"
-        )
+        return f"no PostgreSQL JDBC driver ({HOW_TO_GET_ONE})"
     try:
         # ADD JAR would do for the work, but then Spark cannot read the driver's exceptions.
         loader.addURL(spark._jvm.java.io.File(str(jar)).toURI().toURL())
@@ -41,6 +46,29 @@ def load_driver(spark: SparkSession) -> str | None:
     except Py4JError:
         return f"this Spark session cannot load {jar}: set spark.jars to it"
     return None
+
+
+def is_connect(spark: SparkSession) -> bool:
+    """Whether the session is one of Spark Connect, without a JVM of its own."""
+    return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
+def jar_path() -> str:
+    """Where the JDBC driver of PostgreSQL is on this machine, for `spark.jars`.
+
+    That of PGBATON_JDBC_JAR, else the one that Debian's libpostgresql-jdbc-java installs.
+
+    Returns:
+        str: path of the jar.
+
+    Raises:
+        FileNotFoundError: there is none; the message says how to get one.
+        ValueError: PGBATON_JDBC_JAR names a file that is not there.
+    """
+    jar = find_jar()
+    if jar is None:
+        raise FileNotFoundError(f"no PostgreSQL JDBC driver: {HOW_TO_GET_ONE}")
+    return str(jar)
 
 
 def find_jar() -> Path | None:
@@ -57,6 +85,9 @@ def write(rows: DataFrame, target: Target) -> None:
         writer.option("dbtable", "pgbaton.enqueue_inbox").mode("append").save()
     except Py4JJavaError as error:
         _raise_as_ours(rows.sparkSession, error)
+    except PySparkException as error:
+        first_line = str(error).splitlines()[0]
+        raise RuntimeError(f"Spark did not write the jobs: {first_line}") from None
 
 
 def read(
@@ -76,8 +107,30 @@ def read(
     )
 
 
-def _configured(way: Any, target: Target) -> Any:
-    options = {
+def jdbc_options(dsn: str) -> dict[str, str]:
+    """Options for `format("jdbc")` with which Spark reaches the database of a DSN.
+
+    With user and password: keep them out of logs. To enqueue, append with them to the table
+    `pgbaton.enqueue_inbox`.
+
+    Args:
+        dsn (str): connection string or URL, as psycopg takes it.
+
+    Returns:
+        dict[str, str]: url, driver, user, password if there is one, and how Spark is to write.
+
+    Raises:
+        ValueError: JDBC cannot reach it, for example through a unix socket.
+    """
+    target = Target.resolve(dsn)
+    if obstacle := target.jdbc_obstacle():
+        raise ValueError(obstacle)
+    return options(target)
+
+
+def options(target: Target) -> dict[str, str]:
+    """What Spark's JDBC source needs to connect."""
+    found = {
         "url": target.jdbc_url(),
         "driver": DRIVER,
         "user": target.user,
@@ -86,8 +139,12 @@ def _configured(way: Any, target: Target) -> Any:
         "isolationLevel": "READ_COMMITTED",
     }
     if target.password:
-        options["password"] = target.password
-    return way.options(**options)
+        found["password"] = target.password
+    return found
+
+
+def _configured(way: Any, target: Target) -> Any:
+    return way.options(**options(target))
 
 
 def _raise_as_ours(spark: SparkSession, error: Py4JJavaError) -> NoReturn:
@@ -97,7 +154,8 @@ def _raise_as_ours(spark: SparkSession, error: Py4JJavaError) -> NoReturn:
             said = cause.getServerErrorMessage()
             message = said.getMessage() if said else cause.getMessage()
             hint = said.getHint() if said else None
-            raise_database_error(cause.getSQLState(), message, hint)
+            state = cause.getSQLState()
+            raise_database_error(state, in_our_words(state, message), hint)
     first_line = (error.java_exception.getMessage() or str(error)).splitlines()[0]
     raise RuntimeError(f"Spark did not write the jobs: {first_line}") from None
 

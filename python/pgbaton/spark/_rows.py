@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, MapType, StringType, StructType, VariantType
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    IntegralType,
+    MapType,
+    NullType,
+    StringType,
+    StructType,
+    TimestampType,
+    VariantType,
+)
 
 ColumnOrName: TypeAlias = Column | str
 
@@ -23,28 +34,57 @@ JSON_OPTIONS = {
 }
 
 
-def inbox_rows(
-    df: DataFrame,
-    queue: str,
-    key: ColumnOrName | None,
-    order_by: ColumnOrName | Sequence[ColumnOrName] | None,
-    payload: ColumnOrName | Sequence[str] | None,
-    priority: int | ColumnOrName | None,
-    partitions: int,
-) -> DataFrame:
-    """The columns of the inbox that are needed, row by row in the order in which to write them."""
-    columns = [F.lit(queue).alias("queue"), _payload(df, payload).alias("payload")]
-    if priority is not None:
-        given = F.lit(priority) if isinstance(priority, int) else _existing(df, priority)
-        columns.append(given.cast("int").alias("priority"))
-    if key is None:
-        if order_by is not None:
-            raise ValueError("order_by needs a key: only jobs of one key have an order")
-        return df.select(*columns).coalesce(partitions)
+@dataclass(frozen=True)
+class Wanted:
+    """Which columns of a DataFrame become what of a job, as `enqueue` was told."""
 
-    text = _existing(df, key).cast("string")
-    rows = _in_order(df, text, _order(df, order_by), partitions)
-    return rows.select(*columns, text.alias("singleton_key"))
+    payload: ColumnOrName | Sequence[str] | None = None
+    key: ColumnOrName | None = None
+    order_by: ColumnOrName | Sequence[ColumnOrName] | None = None
+    priority: int | ColumnOrName | None = None
+    job_type: ColumnOrName | None = None
+    tags: Sequence[str] | ColumnOrName | None = None
+    run_at: ColumnOrName | None = None
+    dedup: ColumnOrName | None = None
+
+
+def job_rows(df: DataFrame, wanted: Wanted, partitions: int, is_repeatable: bool) -> DataFrame:
+    """The columns of jobs that are wanted, row by row in the order in which to send them.
+
+    Which rows share a partition depends, if it is to be repeatable, on what is in them alone.
+    """
+    columns = _columns(df, wanted)
+    if wanted.key is None:
+        if wanted.order_by is not None:
+            raise ValueError("order_by needs a key: only jobs of one key have an order")
+        rows = df.select(*columns)
+        if wanted.dedup is not None:
+            return rows.repartition(partitions, F.coalesce("dedup_id", "payload"))
+        return (
+            rows.repartition(partitions, "payload") if is_repeatable else rows.coalesce(partitions)
+        )
+
+    key = _typed(df, "key", wanted.key, None).cast("string")
+    rows = _in_order(df, key, _order(df, wanted.order_by), partitions)
+    return rows.select(*columns, key.alias("singleton_key"))
+
+
+def _columns(df: DataFrame, wanted: Wanted) -> list[Column]:
+    columns = [_payload(df, wanted.payload).alias("payload")]
+    if isinstance(wanted.priority, int):
+        columns.append(F.lit(wanted.priority).cast("bigint").alias("priority"))
+    elif wanted.priority is not None:
+        priority = _typed(df, "priority", wanted.priority, IntegralType)
+        columns.append(priority.cast("bigint").alias("priority"))
+    if wanted.job_type is not None:
+        columns.append(_typed(df, "job_type", wanted.job_type, StringType).alias("job_type"))
+    if wanted.tags is not None:
+        columns.append(_tags(df, wanted.tags).alias("tags"))
+    if wanted.run_at is not None:
+        columns.append(_typed(df, "run_at", wanted.run_at, TimestampType).alias("run_at"))
+    if wanted.dedup is not None:
+        columns.append(_typed(df, "dedup", wanted.dedup, None).cast("string").alias("dedup_id"))
+    return columns
 
 
 def _in_order(df: DataFrame, key: Column, order: list[Column], partitions: int) -> DataFrame:
@@ -72,7 +112,7 @@ def _payload(df: DataFrame, payload: ColumnOrName | Sequence[str] | None) -> Col
     if not isinstance(payload, str | Column):
         return _object(_existing(df, name) for name in payload)
     column = _existing(df, payload)
-    kind = df.select(column).schema[0].dataType
+    kind = _type_of(df, column)
     if isinstance(kind, StringType):
         return column
     if isinstance(kind, StructType | MapType | ArrayType | VariantType):
@@ -85,6 +125,36 @@ def _payload(df: DataFrame, payload: ColumnOrName | Sequence[str] | None) -> Col
 
 def _object(columns: Iterable[Column]) -> Column:
     return F.to_json(F.struct(*columns), JSON_OPTIONS)
+
+
+def _tags(df: DataFrame, tags: Sequence[str] | ColumnOrName) -> Column:
+    if not isinstance(tags, str | Column):
+        return F.array(*map(F.lit, tags)).cast("array<string>")
+    column = _existing(df, tags)
+    kind = _type_of(df, column)
+    if isinstance(kind, ArrayType) and isinstance(kind.elementType, StringType):
+        return column
+    raise ValueError(
+        f"tags is a column of {kind.simpleString()}: pass one of array<string>, or a list of tags"
+    )
+
+
+def _typed(df: DataFrame, name: str, column: ColumnOrName, wanted: type[DataType] | None) -> Column:
+    """The column, of that type, or of any that is one value as text."""
+    found = _existing(df, column)
+    kind = _type_of(df, found)
+    if isinstance(kind, NullType):
+        return found.cast(wanted() if wanted and wanted is not IntegralType else "string")
+    plain = not isinstance(kind, StructType | MapType | ArrayType | VariantType)
+    if isinstance(kind, wanted) if wanted else plain:
+        return found
+    expected = wanted.typeName() if wanted else "one value"
+    expected = {"integral": "a whole number"}.get(expected, expected)
+    raise ValueError(f"{name} is a column of {kind.simpleString()}: pass one of {expected}")
+
+
+def _type_of(df: DataFrame, column: Column) -> DataType:
+    return df.select(column).schema[0].dataType
 
 
 def _order(df: DataFrame, order_by: ColumnOrName | Sequence[ColumnOrName] | None) -> list[Column]:
@@ -114,7 +184,7 @@ def _column(df: DataFrame, column: ColumnOrName) -> Column:
 
 def _or_no_such_column(df: DataFrame, analyse: Callable[[], DataFrame]) -> None:
     try:
-        analyse()
+        _ = analyse().schema  # Spark Connect analyses nothing before
     except AnalysisException as error:
         if not (error.getCondition() or "").startswith("UNRESOLVED_COLUMN"):
             raise

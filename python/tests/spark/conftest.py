@@ -39,10 +39,10 @@ def spark() -> Iterator[SparkSession]:
         session.stop()
 
 
-@pytest.fixture(params=["jdbc", "psycopg"])
+@pytest.fixture(params=["jdbc", "datasource"])
 def method(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Each test that asks for it runs with the driver's jar and as if there were none."""
-    if request.param == "psycopg":
+    if request.param == "datasource":
         monkeypatch.setattr(_jdbc, "load_driver", lambda session: "no jar")
     return request.param
 

@@ -16,7 +16,7 @@ from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
 from pgbaton.errors import IncompatibleServer, KeyRequired, UnknownQueue
 from pgbaton.spark import _jdbc, enqueue
-from pgbaton.spark._rows import inbox_rows, stripe
+from pgbaton.spark._rows import Wanted, job_rows, stripe
 
 Conn = psycopg.Connection[Any]
 Drain = Callable[[str], list[tuple[Any, ...]]]
@@ -48,8 +48,9 @@ def test_jobs_of_a_key_keep_the_order_of_order_by(
     steps: DataFrame, dsn: str, drain: Drain, method: str, partitions: int
 ) -> None:
     done = enqueue(steps, dsn, "orders", key="k", order_by="step", partitions=partitions)
-    assert (done.jobs, done.method) == (3000, method)
-    assert 1 <= done.partitions <= partitions
+    assert (done.inserted, done.deduped, done.already, done.method) == (3000, 0, 0, method)
+    assert sum(part.inserted for part in done.parts) == 3000
+    assert 1 <= len(done.parts) <= (partitions if method == "jdbc" else 1)
     expected = defaultdict(list)
     for row in steps.orderBy("step").collect():
         expected[row["k"]].append(row["step"])
@@ -78,7 +79,7 @@ def test_without_order_by_and_among_equals_the_rows_keep_their_order(
 
 
 def test_partitions_share_no_stripe_and_rows_come_stripe_by_stripe(steps: DataFrame) -> None:
-    rows = inbox_rows(steps, "orders", "k", "step", None, None, 4)
+    rows = job_rows(steps, Wanted(key="k", order_by="step"), 4, is_repeatable=False)
     seen = (
         rows.select(stripe(F.col("singleton_key")).alias("s"))
         .rdd.mapPartitions(lambda part: [[row["s"] for row in part]])
@@ -121,7 +122,7 @@ def test_two_calls_at_once_with_other_partitions_do_not_deadlock(
             threads.submit(enqueue, steps, dsn, "orders", key="k", priority="step", partitions=n)
             for n in (2, 3)
         ]
-        assert [call.result().jobs for call in calls] == [3000, 3000]
+        assert [call.result().inserted for call in calls] == [3000, 3000]
     assert len(drain("orders")) == 6000
 
 
@@ -190,7 +191,7 @@ def test_an_empty_dataframe_is_no_jobs(
     steps: DataFrame, dsn: str, queues: None, method: str
 ) -> None:
     done = enqueue(steps.where("step < 0"), dsn, "orders", key="k")
-    assert (done.jobs, done.partitions) == (0, 0)
+    assert (done.inserted, done.deduped, done.already) == (0, 0, 0)
 
 
 def test_what_is_wrong_with_a_call_is_said_before_anything_is_written(
@@ -206,12 +207,18 @@ def test_what_is_wrong_with_a_call_is_said_before_anything_is_written(
         ("order_by needs a key", {"order_by": "step"}),
         ("partitions is 0", {"key": "k", "partitions": 0}),
         ("column of int", {"payload": "step"}),
-        ("3000 of 3000 rows have a null payload", {"payload": F.lit(None).cast("string")}),
+        ("priority is a column of string: pass one of a whole number", {"priority": "k"}),
+        ("run_at is a column of int: pass one of timestamp", {"run_at": "step"}),
+        ("tags is a column of string: pass one of array<string>", {"tags": "k"}),
+        ("dedup is a column of array<int>: pass one of one value", {"dedup": F.array("step")}),
+        ('method is "copy"', {"method": "copy"}),
     ):
         with pytest.raises(ValueError, match=message):
             enqueue(steps, dsn, "mail", **arguments)
     with pytest.raises(UnknownQueue, match='queue "nope" does not exist'):
         enqueue(steps, dsn, "nope")
+    with pytest.raises(psycopg.errors.NullValueNotAllowed, match="payload"):
+        enqueue(steps, dsn, "mail", payload=F.lit(None).cast("string"))
     with pytest.raises(KeyRequired, match="pass key"):
         enqueue(steps, dsn, "orders")
     assert jobs_in(conn) == 0
@@ -222,7 +229,7 @@ def test_a_fifo_row_without_key_refuses_them_all(
     steps: DataFrame, dsn: str, conn: Conn, queues: None, method: str, key: str | None
 ) -> None:
     some = F.when(F.col("step") % 100 == 0, F.lit(key)).otherwise(F.col("k"))
-    with pytest.raises(KeyRequired, match="30 of 3000 rows have no key"):
+    with pytest.raises(KeyRequired, match="key"):
         enqueue(steps.withColumn("k", some), dsn, "orders", key="k")
     assert jobs_in(conn) == 0
 
@@ -230,12 +237,12 @@ def test_a_fifo_row_without_key_refuses_them_all(
 def test_what_the_database_refuses_is_its_own_error_without_the_row(
     steps: DataFrame, dsn: str, conn: Conn, queues: None, method: str
 ) -> None:
-    for payload, kind in (
-        ('"secret', psycopg.errors.InvalidTextRepresentation),
-        ('"secret\\u0000"', psycopg.errors.UntranslatableCharacter),
-        ('"secret\0"', psycopg.DataError),
+    for payload, kind, message in (
+        ('"secret', psycopg.errors.InvalidTextRepresentation, 'column "payload" .* not JSON'),
+        ('"secret\\u0000"', psycopg.errors.UntranslatableCharacter, 'column "payload" holds '),
+        ('"secret\0"', psycopg.DataError, "NUL character"),
     ):
-        with pytest.raises(kind) as refusal:
+        with pytest.raises(kind, match=message) as refusal:
             enqueue(steps, dsn, "mail", payload=F.lit(payload))
         assert "secret" not in str(refusal.value)
         assert "\tat " not in str(refusal.value)
@@ -259,15 +266,15 @@ def test_overwrite_is_refused_and_loses_nothing(
     steps: DataFrame, dsn: str, conn: Conn, queues: None
 ) -> None:
     assert _jdbc.load_driver(steps.sparkSession) is None
-    assert enqueue(steps, dsn, "mail").jobs == 3000
+    assert enqueue(steps, dsn, "mail").inserted == 3000
     target = _jdbc.Target.resolve(dsn)
-    rows = inbox_rows(steps, "mail", None, None, None, None, 2)
+    rows = job_rows(steps, Wanted(), 2, is_repeatable=False).withColumn("queue", F.lit("mail"))
     for truncate in ("false", "true"):
         writer = _jdbc._configured(rows.write.format("jdbc"), target).option("truncate", truncate)
         with pytest.raises(Exception, match="is not a table"):
             writer.option("dbtable", "pgbaton.enqueue_inbox").mode("overwrite").save()
     assert jobs_in(conn) == 3000
-    assert enqueue(steps, dsn, "mail").jobs == 3000
+    assert enqueue(steps, dsn, "mail").inserted == 3000
     assert jobs_in(conn) == 6000
 
 
@@ -278,7 +285,7 @@ def test_a_producer_needs_no_other_role(
     conn.execute(f"create role {role} login password 'p' in role pgbaton_producer")
     try:
         theirs = make_conninfo(dsn, user=role, password="p")  # noqa: S106
-        assert enqueue(steps, theirs, "orders", key="k").jobs == 3000
+        assert enqueue(steps, theirs, "orders", key="k").inserted == 3000
     finally:
         conn.execute(f"drop role {role}")
     assert len(drain("orders")) == 3000
@@ -292,16 +299,16 @@ def test_without_a_jar_one_line_says_so(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(_jdbc, "load_driver", lambda session: "no driver here")
-    assert enqueue(steps.limit(10), dsn, "mail").method == "psycopg"
-    assert capfd.readouterr().err == "pgbaton: enqueuing through psycopg: no driver here\n"
+    assert enqueue(steps.limit(10), dsn, "mail").method == "datasource"
+    assert capfd.readouterr().err == "pgbaton: enqueuing through the data source: no driver here\n"
 
 
-def test_a_unix_socket_is_used_by_psycopg(
+def test_a_unix_socket_is_used_by_the_data_source(
     steps: DataFrame, conn: Conn, dsn: str, queues: None, capfd: pytest.CaptureFixture[str]
 ) -> None:
     folder = conn.execute("show unix_socket_directories").fetchone()[0]
     done = enqueue(steps.limit(10), make_conninfo(dsn, host=folder), "mail")
-    assert (done.jobs, done.method) == (10, "psycopg")
+    assert (done.inserted, done.method) == (10, "datasource")
     assert "JDBC cannot use a unix socket" in capfd.readouterr().err
     assert jobs_in(conn) == 10
 

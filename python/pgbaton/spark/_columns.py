@@ -1,0 +1,194 @@
+"""The columns of a DataFrame as the arrays that spark_stage takes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    IntegralType,
+    MapType,
+    StringType,
+    StructType,
+    TimestampType,
+    VariantType,
+)
+
+from pgbaton.spark._json import renderer
+
+CHUNK_ROWS = 5000
+CHUNK_BYTES = 8 * 2**20
+NUL = "\0"
+
+# The text of a PostgreSQL array, from the values of one column.
+Literal = Callable[[pa.Array], str]
+
+
+class BadColumn(ValueError):
+    """What a column holds cannot be enqueued; the message names the column, not the value."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """One column and the parameter of spark_stage that it becomes."""
+
+    index: int
+    column: str
+    parameter: str
+    literal: Literal
+
+
+def fields_of(schema: StructType) -> list[Field]:
+    """How each column is sent.
+
+    Raises:
+        ValueError: a column that is no column of a job, of the wrong type, there twice, or
+            missing.
+    """
+    fields = [_field(index, column.name, column.dataType) for index, column in enumerate(schema)]
+    names = [field.parameter for field in fields]
+    if double := {name for name in names if names.count(name) > 1}:
+        raise ValueError(f'column "{min(double)}" is there twice')
+    if "payloads" not in names:
+        raise ValueError(f'there is no column "payload", but {", ".join(schema.names) or "none"}')
+    return sorted(fields, key=lambda field: field.parameter)
+
+
+def _field(index: int, name: str, kind: DataType) -> Field:
+    if name.lower() not in COLUMNS:
+        raise ValueError(
+            f'column "{name}" is not one of a job: {", ".join(COLUMNS)}; put it into the payload, '
+            "or drop it"
+        )
+    parameter, of_kind = COLUMNS[name.lower()]
+    literal = of_kind(kind)
+    if literal is None:
+        raise ValueError(f'column "{name}" is of {kind.simpleString()}, which is not sent as such')
+    return Field(index, name, parameter, literal)
+
+
+def chunks(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same rows, a few megabytes at a time."""
+    for batch in batches:
+        rows = CHUNK_ROWS
+        if batch.nbytes > CHUNK_BYTES:
+            rows = max(1, min(rows, batch.num_rows * CHUNK_BYTES // batch.nbytes))
+        for start in range(0, batch.num_rows, rows):
+            yield batch.slice(start, rows)
+
+
+def literals(fields: list[Field], chunk: pa.RecordBatch) -> dict[str, str]:
+    """The arrays of one chunk by parameter.
+
+    Raises:
+        BadColumn: a NUL character in a text, or an instant that Python cannot hold.
+    """
+    return {field.parameter: _literal(field, chunk) for field in fields}
+
+
+def _literal(field: Field, chunk: pa.RecordBatch) -> str:
+    try:
+        text = field.literal(chunk.column(field.index))
+    except (OverflowError, pa.ArrowInvalid):
+        raise BadColumn(f'column "{field.column}" holds what PostgreSQL cannot') from None
+    if NUL in text:
+        raise BadColumn(f'column "{field.column}" holds a NUL character, which PostgreSQL cannot')
+    return text
+
+
+def _texts(values: pa.Array) -> str:
+    escaped = pc.replace_substring(pc.replace_substring(values, "\\", "\\\\"), '"', '\\"')
+    return _joined(pc.binary_join_element_wise('"', escaped, '"', ""))
+
+
+def _joined(texts: pa.Array) -> str:
+    filled = pc.fill_null(texts.cast(pa.string()), "NULL")
+    whole = pa.ListArray.from_arrays([0, len(filled)], filled)
+    return "{" + str(pc.binary_join(whole, ",")[0]) + "}"
+
+
+def _numbers(values: pa.Array) -> str:
+    return _joined(values.cast(pa.string()))
+
+
+def _instants(values: pa.Array) -> str:
+    return _texts(pa.array([v and v.isoformat() for v in values.to_pylist()], pa.string()))
+
+
+def _lists(values: pa.Array) -> str:
+    return _texts(pa.array([_list(v) for v in values.to_pylist()], pa.string()))
+
+
+def _list(values: list[str | None] | None) -> str | None:
+    if values is None:
+        return None
+    return (
+        "{"
+        + ",".join("NULL" if v is None else json.dumps(v, ensure_ascii=False) for v in values)
+        + "}"
+    )
+
+
+def _text_kind(kind: DataType) -> Literal | None:
+    return _texts if isinstance(kind, StringType) else None
+
+
+def _number_kind(kind: DataType) -> Literal | None:
+    return _numbers if isinstance(kind, IntegralType) else None
+
+
+def _instant_kind(kind: DataType) -> Literal | None:
+    return _instants if isinstance(kind, TimestampType) else None
+
+
+def _tags_kind(kind: DataType) -> Literal | None:
+    is_texts = isinstance(kind, ArrayType) and isinstance(kind.elementType, StringType)
+    return _lists if is_texts else None
+
+
+def _payload_kind(kind: DataType) -> Literal | None:
+    if isinstance(kind, StringType):
+        return _texts
+    if not isinstance(kind, StructType | MapType | ArrayType | VariantType):
+        return None
+    try:
+        render = renderer(kind)
+    except ValueError as error:
+        raise ValueError(
+            f'column "payload" holds a {error}, for which JSON has nothing: pass to_json(payload), '
+            "or another type"
+        ) from None
+
+    def rendered(values: pa.Array) -> str:
+        texts = [None if v is None else render(v) for v in values.to_pylist()]
+        return _texts(pa.array(texts, pa.string()))
+
+    return rendered
+
+
+# The parameter of spark_stage, and how a type becomes its array; None if it does not.
+COLUMNS: dict[str, tuple[str, Callable[[DataType], Literal | None]]] = {
+    "payload": ("payloads", _payload_kind),
+    "singleton_key": ("singleton_keys", _text_kind),
+    "priority": ("priorities", _number_kind),
+    "job_type": ("job_types", _text_kind),
+    "tags": ("tags", _tags_kind),
+    "run_at": ("run_ats", _instant_kind),
+    "dedup_id": ("dedup_ids", _text_kind),
+    "order_no": ("order_nos", _number_kind),
+}
+TYPES = {
+    "payloads": "jsonb[]",
+    "singleton_keys": "text[]",
+    "priorities": "integer[]",
+    "job_types": "text[]",
+    "tags": "text[]",
+    "run_ats": "timestamptz[]",
+    "dedup_ids": "text[]",
+    "order_nos": "bigint[]",
+}
