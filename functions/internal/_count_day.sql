@@ -16,7 +16,7 @@ begin
     ), counted as (
         select
             h.queue_id, h.state::text as name, h.hi - h.lo + 1 as jobs,
-            extract(epoch from h.finished_at - h.claimed_at)::double precision as seconds
+            date_part('epoch', h.finished_at - h.claimed_at) as seconds
         from pgbaton.job_history as h
         where h.day = _count_day.day
         union all
@@ -25,7 +25,7 @@ begin
         -- A failed job of a queue that goes on without it let its key go at once.
         select
             f.queue_id, 'blocked', 1,
-            extract(epoch from case
+            date_part('epoch', case
                 when h.state = 'failed' and q.on_exhausted = 'continue' then f.last_at
                 else h.finished_at
             end - f.first_at)
