@@ -127,9 +127,8 @@ def _require_same(found: Installed) -> None:
     if not found.version:
         raise InstallError("a schema named pgbaton exists that pgbaton did not make")
     if found.version in _assemble.earlier_releases(_assemble.source_root()):
-        raise InstallError(
-            f"version {found.version} is installed and this is {version()}: run pgbaton upgrade"
-        )
+        how = "alter extension pgbaton update" if found.is_extension else "run pgbaton upgrade"
+        raise InstallError(f"version {found.version} is installed and this is {version()}: {how}")
     if _assemble.number(found.version) > _assemble.number(version()):
         raise InstallError(
             f"version {found.version} is installed, which is newer than this, {version()}: "

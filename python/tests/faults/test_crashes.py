@@ -14,18 +14,9 @@ from typing import Any
 
 import psycopg
 import pytest
-from crashing import (
-    DURABLE,
-    Load,
-    caught_at,
-    is_lost,
-    is_up,
-    kill_server,
-    restart,
-    state_of,
-    wait_until,
-)
+from crashing import DURABLE, caught_at, is_lost, is_up, kill_server, restart, state_of
 from invariants import assert_sound
+from load import Load, wait_until
 from proof import record
 
 from pgbaton import Client

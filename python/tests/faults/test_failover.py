@@ -12,8 +12,9 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from crashing import DURABLE, Load, kill_server, wait_until
+from crashing import DURABLE, kill_server
 from invariants import assert_sound
+from load import Load, wait_until
 from proof import record
 from psycopg.conninfo import conninfo_to_dict
 

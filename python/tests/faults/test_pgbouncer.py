@@ -18,7 +18,8 @@ from typing import Any
 
 import psycopg
 import pytest
-from crashing import is_up, wait_until
+from crashing import is_up
+from load import wait_until
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from test_contract import public_names
 from whole_contract import call_everything, each_call

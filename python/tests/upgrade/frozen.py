@@ -83,7 +83,9 @@ def next_version_of(release: str, package: Path, into: Path) -> Path:
 
 def run_script(dsn: str, file: Path) -> None:
     """Runs a script with psql, as a user would."""
-    subprocess.run([PSQL, "-X", "-q", dsn, "-f", str(file)], check=True, capture_output=True)
+    subprocess.run(
+        [PSQL, "-X", "-q", dsn, "-f", str(file)], check=True, capture_output=True, text=True
+    )
 
 
 def facts(conn: psycopg.Connection[Any]) -> set[Fact]:

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from subprocess import CalledProcessError
 from typing import Any, LiteralString
 
 import frozen
 import psycopg
 import pytest
 from invariants import assert_sound
+from load import Load, wait_until
 from routes import ExtensionServer, Upgrade, finish, story
+from typer.testing import CliRunner
 
-from pgbaton import _assemble
+from pgbaton import Client, _assemble
+from pgbaton import install as installer
+from pgbaton.cli import app
 
 Connection = psycopg.Connection[Any]
 
@@ -99,3 +107,98 @@ def test_the_digest_fails_where_there_is_nothing(empty_dsn: str) -> None:
         conn.execute("create schema pgbaton")
         with pytest.raises(AssertionError, match="says nothing of"):
             frozen.facts(conn)
+
+
+def test_workers_go_on_while_it_is_upgraded(route: Upgrade) -> None:
+    dsn = route.install(route.old, "busy")
+    with Client(dsn) as client:
+        client.create_queue("mail")
+        client.create_fifo_queue("orders")
+    load = Load(dsn, reconnects=True)
+    with ThreadPoolExecutor(4) as threads:
+        running = [threads.submit(load.produce, n) for n in range(2)]
+        running += [threads.submit(load.work, n) for n in range(2)]
+        wait_until(lambda: len(load.completed) > 100, "jobs to be completed")
+        route.upgrade(dsn)
+        before = len(load.completed)
+        wait_until(lambda: len(load.completed) > before + 100, "workers to go on")
+        load.stop.set()
+        for one in running:
+            one.result()
+    with psycopg.connect(dsn, autocommit=True) as conn:
+        load.check(conn)
+        assert_sound(conn)
+        assert conn.execute("select pgbaton.version()").fetchone() == (route.new,)
+        fresh = route.install(route.new, "fresh")
+        with psycopg.connect(fresh) as other:
+            assert frozen.differences(frozen.facts(conn), frozen.facts(other)) == []
+
+
+@pytest.fixture
+def next_package(route: Upgrade, monkeypatch: pytest.MonkeyPatch) -> Upgrade:
+    """As if the package of the later version were installed here."""
+    monkeypatch.setattr(_assemble, "source_root", lambda: route.tree)
+    return route
+
+
+def test_the_package_upgrades_what_it_finds(next_package: Upgrade) -> None:
+    dsn = next_package.install(next_package.old, "by the package")
+    if next_package.is_extension:
+        for call in (installer.install, installer.upgrade):
+            with pytest.raises(installer.InstallError, match="alter extension pgbaton update"):
+                call(dsn)
+        next_package.upgrade(dsn)
+        assert installer.install(dsn) == "unchanged"
+        return
+    with pytest.raises(installer.InstallError, match="run pgbaton upgrade"):
+        installer.install(dsn)
+    assert CliRunner().invoke(app, ["upgrade", "--dsn", dsn]).exit_code == 0
+    assert installer.upgrade(dsn) == installer.install(dsn) == "unchanged"
+    with psycopg.connect(dsn) as conn:
+        found = installer.installed(conn)
+    assert found == installer.Installed(next_package.new, installer.build(), is_extension=False)
+
+
+def test_there_is_no_way_back(route: Upgrade) -> None:
+    dsn = route.install(route.new, "newer")
+    if route.is_extension:
+        with psycopg.connect(dsn) as conn, pytest.raises(psycopg.Error, match="no update path"):
+            conn.execute(f"alter extension pgbaton update to '{route.old}'".encode())
+    else:
+        with pytest.raises(CalledProcessError) as failed:
+            frozen.run_script(dsn, route.scripts / f"upgrade-from-{route.old}.sql")
+        assert f"pgbaton {route.old} is not what is installed here" in failed.value.stderr
+    with psycopg.connect(dsn) as conn:
+        assert conn.execute("select pgbaton.version()").fetchone() == (route.new,)
+
+
+@pytest.mark.parametrize("newer", ["0.99.0", "1.0.0"])
+def test_an_older_package_refuses_a_newer_schema(dsn: str, newer: str) -> None:
+    with psycopg.connect(dsn) as conn:
+        conn.execute(f"comment on schema pgbaton is 'pgbaton {newer} build 0'".encode())
+    for call in (installer.install, installer.upgrade):
+        with pytest.raises(installer.InstallError, match="there is no way back"):
+            call(dsn)
+
+
+def test_there_is_nothing_to_upgrade(empty_dsn: str) -> None:
+    with pytest.raises(installer.InstallError, match="run pgbaton install"):
+        installer.upgrade(empty_dsn)
+
+
+def test_an_upgrade_that_must_wait_for_too_long_changes_nothing(
+    route: Upgrade, tmp_path: Path
+) -> None:
+    dsn = route.install(route.old, "blocked")
+    for script in route.scripts.iterdir():
+        patient = script.read_text()
+        hurried = patient.replace("set local lock_timeout = '5s'", "set local lock_timeout = 1")
+        (tmp_path / script.name).write_text(hurried)
+    route.server.provide(tmp_path)
+    with psycopg.connect(dsn) as conn:
+        before = frozen.facts(conn)
+        conn.execute("lock table pgbaton.queue in access share mode")
+        with pytest.raises((psycopg.errors.LockNotAvailable, CalledProcessError)) as failed:
+            replace(route, scripts=tmp_path).upgrade(dsn)
+        assert "lock timeout" in getattr(failed.value, "stderr", str(failed.value))
+        assert frozen.differences(before, frozen.facts(conn)) == []
