@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import logging
 import signal
 import sys
 import threading
 from collections.abc import Callable
 from datetime import datetime
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -19,14 +21,27 @@ if TYPE_CHECKING:
     from pgbaton.worker import Worker
 
 
+class LogLevel(StrEnum):
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
 def run(
     worker: Annotated[str, typer.Argument(metavar="MODULE:WORKER", help="A pgbaton.Worker.")],
     dsn: Annotated[
         str | None,
         typer.Option("--dsn", envvar="PGBATON_DSN", help="Which database; default the worker's."),
     ] = None,
+    log: Annotated[
+        LogLevel, typer.Option(help="What is noted on stderr: this and what is worse.")
+    ] = LogLevel.INFO,
 ) -> None:
     """Run a worker until SIGTERM or Ctrl-C; a second one ends it at once."""
+    logging.basicConfig(
+        level=log.value.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
     load_worker(worker).run(dsn or None)
 
 

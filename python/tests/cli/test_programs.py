@@ -1,0 +1,113 @@
+"""Commands that go on until they are stopped, and what people see in a terminal."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import monotonic
+
+import pytest
+
+from pgbaton import Client, JobState
+
+PROGRAM = str(Path(sys.executable).with_name("pgbaton"))
+WORKER = """
+from pgbaton import Worker
+
+worker = Worker()
+
+@worker.handler("mail")
+def send(job):
+    print("sent", job.payload, flush=True)
+    return {"sent": True}
+
+no_worker = 1
+"""
+
+
+@contextmanager
+def program(*arguments: str, cwd: Path | None = None) -> Iterator[subprocess.Popen[str]]:
+    """A program that is stopped as Ctrl-C does, and must end by that."""
+    with subprocess.Popen(
+        [PROGRAM, *arguments],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=cwd,
+    ) as running:  # fmt: skip
+        try:
+            yield running
+            running.send_signal(signal.SIGINT)
+            assert running.wait(60) == 0
+        finally:
+            running.kill()
+
+
+def test_a_worker_runs_until_it_is_stopped(client: Client, tmp_path: Path) -> None:
+    (tmp_path / "shop.py").write_text(WORKER)
+    job_id = client.enqueue_job("mail", {"to": "you"})
+    with program("worker", "run", "shop:worker", cwd=tmp_path) as worker:
+        assert worker.stdout is not None
+        assert worker.stdout.readline() == "sent {'to': 'you'}\n"
+    job = client.get_job(job_id)
+    assert (job.state, job.result) == (JobState.COMPLETED, {"sent": True})
+
+    for name, said in (("shop:no_worker", "int, not a Worker"), ("shop:nothing", "missing")):
+        wrong = subprocess.run(
+            [PROGRAM, "worker", "run", name],
+            capture_output=True, text=True, cwd=tmp_path, check=False,
+        )  # fmt: skip
+        assert (wrong.returncode, said in wrong.stderr) == (1, True)
+
+
+def test_upkeep_goes_on_until_it_is_stopped(client: Client) -> None:
+    client.create_queue("short", lease="1 microsecond")
+    client.enqueue_job("short")
+    with program("maintain", "--every", "0.1") as upkeep:
+        assert upkeep.stdout is not None
+        client.claim_job_batch("gone", ["short"])
+        while "recovered 1" not in upkeep.stdout.readline():
+            pass
+
+
+def in_terminal(*arguments: str, answer: bytes | None = None) -> tuple[int, str]:
+    """Exit code and all that is seen; `answer` is typed when a question is asked."""
+    ours, its = pty.openpty()
+    with subprocess.Popen(
+        [PROGRAM, *arguments],
+        stdin=its, stdout=its, stderr=its, start_new_session=True,
+        env=os.environ | {"TERM": "xterm", "COLUMNS": "100"},
+    ) as running:  # fmt: skip
+        os.close(its)
+        seen = ""
+        until = monotonic() + 60
+        while select.select([ours], [], [], until - monotonic())[0]:
+            try:
+                seen += os.read(ours, 65536).decode(errors="replace")
+            except OSError:  # the last one closed it
+                break
+            if answer and "[y/N]" in seen:
+                os.write(ours, answer)
+                answer = None
+    os.close(ours)
+    return running.returncode, seen
+
+
+def test_a_question_is_answered(client: Client) -> None:
+    code, seen = in_terminal("queue", "drop", "mail", answer=b"n\n")
+    assert (code, "Drop queue mail?" in seen) == (1, True)
+    assert len(client.list_queues()) == 2
+    assert in_terminal("queue", "drop", "mail", answer=b"y\n")[0] == 0
+    assert len(client.list_queues()) == 1
+
+
+@pytest.mark.usefixtures("client")
+def test_long_work_shows_a_bar(tmp_path: Path) -> None:
+    (tmp_path / "lines").write_text("{}\n" * 3000)
+    code, seen = in_terminal("enqueue", "mail", "--lines", str(tmp_path / "lines"))
+    assert (code, "9000/9000" in seen) == (0, True)
+    assert "3,000 enqueued" in seen
