@@ -49,11 +49,11 @@ def test_f04_two_of_a_key_in_one_batch(fifo: Session, sound: Sound) -> None:
 
 
 def test_f05_priority_jump_inside_a_key(fifo: Session) -> None:
-    slow = fifo.enqueue("q", "a", priority=0)
+    slow, slower = (fifo.enqueue("q", "a", priority=level) for level in (10, 0))
     urgent = fifo.enqueue("q", "a", priority=1000)
     other = fifo.enqueue("q", "b", priority=100)
-    # Priority orders the heads of keys; the urgent job comes after the slow one of its key.
-    assert run_all(fifo) == [other, slow, urgent]
+    # Priority orders the heads of keys; the urgent job comes after the slow ones of its key.
+    assert run_all(fifo) == [other, slow, slower, urgent]
     said = fifo.one(
         "select obj_description(oid, 'pg_proc') from pg_proc"
         " where pronamespace = 'pgbaton'::regnamespace and proname = 'enqueue_job'"
@@ -116,9 +116,15 @@ def test_f09_retry_to_the_tail(fifo: Session, clock: Clock) -> None:
     assert fifo.one("select count(*) from pgbaton.jobs") == len(jobs)
 
 
-def test_f10_scheduled_head(fifo: Session, clock: Clock) -> None:
+@pytest.mark.parametrize("bulk", [False, True])
+def test_f10_scheduled_head(fifo: Session, clock: Clock, bulk: bool) -> None:
     """The documented choice: it holds its key, and says so."""
-    head = fifo.enqueue("q", "k", delay="1 day")
+    if bulk:
+        head = fifo.one(
+            "select pgbaton.enqueue_batch('q', '{1}', '{k}', run_at => pgbaton._now() + '1 day')"
+        )
+    else:
+        head = fifo.enqueue("q", "k", delay="1 day")
     sibling, other = fifo.enqueue("q", "k"), fifo.enqueue("q", "other")
     assert run_all(fifo) == [other]
     reason = fifo.one("select pgbaton.why_not_running(%s)", sibling)
