@@ -49,7 +49,7 @@ facts (kind, object, fact) as (
         case when a.attnotnull then 'not null' end, pg_get_expr(d.adbin, d.adrelid),
         'identity ' || nullif(a.attidentity::text, ''), 'generated ' || nullif(a.attgenerated::text, ''),
         a.attstorage, 'compression ' || nullif(a.attcompression::text, ''), 'statistics ' || a.attstattarget,
-        (select string_agg(o, ', ' order by o) from unnest(a.attoptions) as o), c.collname
+        (select string_agg(o, ', ' order by o) from unnest(a.attoptions) as o where o not like 'pg\_attver=%'), c.collname
     )
     from relations as r
     inner join pg_attribute as a on a.attrelid = r.oid and a.attnum > 0 and not a.attisdropped

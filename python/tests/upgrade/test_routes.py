@@ -18,7 +18,6 @@ from routes import ExtensionServer, finish, story
 from pgbaton import Client, _assemble
 from pgbaton import install as installer
 
-
 DATABASE = 'a "quoted" Dätabase'
 
 
