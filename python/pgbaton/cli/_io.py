@@ -111,7 +111,7 @@ def print_record(row: Any, as_json: bool) -> None:
     table.add_column(style="bold")
     table.add_column(overflow="fold")
     for name, value in _fields(row):
-        if value is None or value == []:
+        if value is None or value in ([], ""):
             continue
         if isinstance(value, datetime):
             text = f"{value:%Y-%m-%d %H:%M:%S%z} ({shown(value)})"
@@ -144,7 +144,7 @@ def confirm(question: str, yes: bool) -> None:
     if yes:
         return
     if not _is_asked():
-        fail(f"{question} Nothing was changed", "Pass --yes: there is nobody to ask.", USAGE)
+        fail(f"there is nobody to ask: {question}", "Pass --yes; nothing was changed.", USAGE)
     if not typer.confirm(question, err=True):
         fail("nothing was changed", code=FAILED)
 
