@@ -1,0 +1,202 @@
+"""docs/guarantees.md is complete, and every test that it names is there."""
+
+# ruff: noqa: RUF001 - the clauses stand here as they stand in the list
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import pytest
+
+from pgbaton import _assemble
+
+ROOT = _assemble.source_root()
+PAGE = ROOT / "docs" / "guarantees.md"
+PITFALL_TESTS = ROOT / "python" / "tests" / "pitfalls"
+MISSING = "none yet"
+
+PROMISES = """
+    Order; No wait behind strangers; One owner; No lost job; Flat under an old snapshot;
+    Plain SQL is enough; Finishing never waits for a producer"""
+PITFALLS = """
+    F01 Swallowed unique violation; F02 SKIP LOCKED slide; F03 Snapshot count race;
+    F04 Two of a key in one batch; F05 Priority jump inside a key; F06 Tie order;
+    F07 Commit-order inversion; F08 Retry jump; F09 Retry to the tail; F10 Scheduled head;
+    F11 Retention unblocks; F12 DLQ move unblocks; F13 Redrive position; F14 Cancel frees early;
+    F15 Zombie unblocks; F16 Stale recovery gap; F17 Hot blocked key hides others;
+    F18 Whole-queue GROUP BY; F19 Locks on all groups; F20 Prefetch breaks serial;
+    F21 Lost promotion; F22 Over-release; F23 Default group; F24 Hash collision/resize;
+    F25 Counter gap; F26 Key lost on copy; F27 Group-claim drags failed member;
+    F28 Cross-queue key; F29 Edits; F30 Delete/skip of a non-head"""
+CLAUSES = {
+    "Recovery": """
+        kill -9 mid-job; pause 3× lease then finish; restart the server;
+        recover with limit slots full; 10k unrecoverable rows ahead of one recoverable""",
+    "Fencing": """
+        every worker call with an old token; a random token; no token; another job's token""",
+    "Cancel": """
+        waiting; running with ack; running without ack (lease end); during retry wait;
+        of a head with siblings; twice; after completion""",
+    "Poison": "process exit in handler N times",
+    "Batch": """
+        partial success; duplicate ids in one call; mixed owners; empty and NULL arrays;
+        100k rows""",
+    "Concurrency": """
+        two sessions completing/enqueuing in opposite order (no 40P01);
+        claim inside RR/SERIALIZABLE; claim left uncommitted for a minute while others claim;
+        enqueue left uncommitted on a hot key""",
+    "Plans": """
+        claim, recover, promote, stats at 0, 10³, 10⁶, 10⁷ rows; stale statistics;
+        6th prepared execution; 99 % one key; index used without seq scan""",
+    "Bloat": "old snapshot for 10 minutes under load",
+    "Notify": "listener killed; half-open; queue full; mixed-case names; 9 kB payload",
+    "Pooler": "size 1; two clients; prepared on/off",
+    "Failover": "`default_transaction_read_only`; standby; 57P01 mid-complete",
+    "Time": """
+        client clock ±5 min; session TimeZone and DateStyle changed; DST both ways; `infinity`;
+        intervals with months""",
+    "Text": "NUL; lone surrogate; 1 MB error; 50 MB payload; deep JSON; non-UTF-8 database",
+    "Names": "quotes; upper case; 63+ bytes; empty; unicode",
+    "Ids": "sequence near 2^31 and 2^63",
+    "Security": """
+        low role with `pg_temp` shadows; PUBLIC execute; definer escalation; cross-queue ack;
+        hostile search_path; RLS on""",
+    "Schema": """
+        install twice; upgrade N−1→N under load; downgrade refused; signatures exact;
+        dump/restore; publication FOR ALL TABLES""",
+    "Retention": """
+        purge never frees a blocked key; purge with lock-holder; partitions missing""",
+    "Spark": """
+        task retry; speculation; 1,000 partitions with 20 connections; driver killed half-way;
+        schema with nulls""",
+}
+# Clauses that have no test yet: whoever writes one takes it out here.
+WITHOUT_TEST: set[str] = {
+    "Time client clock ±5 min",
+    "Text NUL",
+    "Text lone surrogate",
+    "Text 1 MB error",
+    "Text 50 MB payload",
+    "Text deep JSON",
+    "Text non-UTF-8 database",
+    "Security cross-queue ack",
+    "Security RLS on",
+    "Spark task retry",
+    "Spark speculation",
+    "Spark 1,000 partitions with 20 connections",
+    "Spark driver killed half-way",
+    "Spark schema with nulls",
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    name: str
+    tests: str
+    cells: tuple[str, ...]
+
+
+def names(text: str) -> list[str]:
+    return [" ".join(name.split()) for name in text.split(";")]
+
+
+def rows(title: str, header: list[str]) -> list[Row]:
+    """The table under a title; a row's name is its first column, or its first two."""
+    parts = re.split(r"^## (.*)\n", PAGE.read_text("utf-8"), flags=re.MULTILINE)
+    text = dict(zip(parts[1::2], parts[2::2], strict=True))[title]
+    head, rule, *lines = [line for line in text.splitlines() if line.startswith("|")]
+    assert cells(head) == header
+    assert set(rule) == {"|", "-"}
+    found = []
+    for line in lines:
+        row = cells(line)
+        assert len(row) == len(header), line
+        name = " ".join(row[: 1 if title == "Promises" else 2])
+        found += [Row(name, row[header.index("test")], tuple(row))]
+    return found
+
+
+def cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line[1:-1].split("|")]
+
+
+PROMISED = rows("Promises", ["promise", "in one sentence", "test"])
+HELD = rows("Pitfalls F01 to F30", ["row", "pitfall", "what we promise", "test"])
+OTHERS = rows("Other classes", ["class", "clause", "test", "note"])
+
+
+def what_is_wrong(tests: str) -> list[str]:
+    """Of the tests of a cell: `path` or `path::name`, a function or the words of an assertion."""
+    wrong = []
+    for entry in tests.split("<br>"):
+        match = re.fullmatch(r"`([^`:]+)(?:::([^`]+))?`", entry)
+        if not match:
+            wrong.append(f"{entry!r} is not `path::name`")
+            continue
+        path, name = match[1], match[2]
+        file = ROOT / path
+        if not (file.is_file() and path.startswith(("pgtap/", "python/tests/"))):
+            wrong.append(f"{path} is no test")
+        elif (
+            name
+            and f"def {name}(" not in (text := file.read_text("utf-8"))
+            and (path.startswith("python/") or name not in text)
+        ):
+            wrong.append(f"{path} has no {name}")
+    return wrong
+
+
+def test_every_test_that_is_named_is_there() -> None:
+    tested = [row for row in (*PROMISED, *HELD, *OTHERS) if row.tests != MISSING]
+    assert [(row.name, wrong) for row in tested if (wrong := what_is_wrong(row.tests))] == []
+
+
+def test_what_has_no_test_is_known() -> None:
+    missing = {row.name for row in (*PROMISED, *HELD, *OTHERS) if row.tests == MISSING}
+    print(f"{len(missing)} of {len(OTHERS)} clauses have no test yet: {sorted(missing)}")
+    assert missing == WITHOUT_TEST
+
+
+def test_the_list_is_complete() -> None:
+    assert [row.name for row in PROMISED] == names(PROMISES)
+    assert [row.name for row in HELD] == names(PITFALLS)
+    clauses = [f"{group} {clause}" for group, text in CLAUSES.items() for clause in names(text)]
+    assert [row.name for row in OTHERS] == clauses
+    assert set(clauses) >= WITHOUT_TEST
+
+
+def test_a_pitfall_is_held_by_tests_of_its_number() -> None:
+    for row in HELD:
+        named = re.findall(r"::(\w+)", row.tests)
+        assert named, row.name
+        assert all(name.startswith(f"test_f{row.name[1:3]}_") for name in named), row.name
+        assert row.cells[2], row.name
+
+
+def test_every_pitfall_test_is_named() -> None:
+    text = PAGE.read_text("utf-8")
+    tests = {
+        f"python/tests/pitfalls/{file.name}::{name}"
+        for file in PITFALL_TESTS.glob("test_*.py")
+        for name in re.findall(r"^def (test_\w+)\(", file.read_text("utf-8"), re.MULTILINE)
+    }
+    assert len(tests) > 60
+    assert {test for test in tests if f"`{test}`" not in text} == set()
+
+
+@pytest.mark.parametrize(
+    ("tests", "says"),
+    [
+        ("`python/tests/nowhere.py::test_x`", "is no test"),
+        ("`README.md`", "is no test"),
+        ("`python/tests/test_proof.py::test_no_such_name`", "has no"),
+        ("`python/tests/test_proof.py::import`", "has no"),
+        ("`pgtap/plans/hot_calls.pg::no such words`", "has no"),
+        ("", "is not"),
+        ("later", "is not"),
+    ],
+)
+def test_it_notices(tests: str, says: str) -> None:
+    [wrong] = what_is_wrong(tests)
+    assert says in wrong
