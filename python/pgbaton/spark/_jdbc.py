@@ -14,7 +14,6 @@ from pyspark.sql import DataFrame, SparkSession
 
 from pgbaton.spark._dsn import Target
 from pgbaton.spark._errors import in_our_words, raise_database_error
-from pgbaton.spark._history import history_query
 
 DRIVER = "org.postgresql.Driver"
 HOW_TO_GET_ONE = (
@@ -88,23 +87,6 @@ def write(rows: DataFrame, target: Target) -> None:
     except PySparkException as error:
         first_line = str(error).splitlines()[0]
         raise RuntimeError(f"Spark did not write the jobs: {first_line}") from None
-
-
-def read(
-    spark: SparkSession, target: Target, queue: str, bounds: tuple[int, int], partitions: int
-) -> DataFrame:
-    with target.connect() as connection:
-        query = history_query(queue).as_string(connection)
-    low, high = bounds
-    return (
-        _configured(spark.read.format("jdbc"), target)
-        .option("dbtable", f"({query}) as h")
-        .option("partitionColumn", "id")
-        .option("lowerBound", str(low))
-        .option("upperBound", str(high + 1))
-        .option("numPartitions", str(partitions))
-        .load()
-    )
 
 
 def jdbc_options(dsn: str) -> dict[str, str]:

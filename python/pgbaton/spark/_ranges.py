@@ -1,0 +1,30 @@
+"""Ids cut into ranges, each read by a task."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.sql.datasource import InputPartition
+
+# What a cluster may open at once unless it is told otherwise.
+DEFAULT_PARTITIONS = 8
+
+
+@dataclass(frozen=True)
+class IdRange(InputPartition):
+    """The ids from the first to the last, both included."""
+
+    first: int
+    last: int
+
+
+def equal_ranges(first: int, last: int, partitions: int) -> list[IdRange]:
+    """All ids from the first to the last, in at most so many ranges; none when there are no ids."""
+    step = max(1, -(-(last + 1 - first) // partitions))
+    return [IdRange(start, min(start + step - 1, last)) for start in range(first, last + 1, step)]
+
+
+def check_partitions(partitions: int) -> None:
+    """Raises ValueError when there are none."""
+    if partitions < 1:
+        raise ValueError(f"partitions is {partitions}: pass at least 1")
