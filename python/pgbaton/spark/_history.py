@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import astuple
 from functools import partial
@@ -19,7 +20,6 @@ from pyspark.sql.types import (
 
 from pgbaton.client import Client
 from pgbaton.spark import _jdbc
-from pgbaton.spark._method import choose_method
 from pgbaton.spark._ranges import DEFAULT_PARTITIONS, IdRange
 from pgbaton.spark._reader import JobReader
 from pgbaton.spark._snapshot import Snapshot, snapshot_statement
@@ -73,7 +73,7 @@ def read_history(
         options["snapshot"] = snapshot.id
     reader = JobReader(options, schema_of(FINISHED))
     ranges = reader.partitions()
-    if choose_method(spark, reader.target, "reading") == "jdbc":
+    if _has_jdbc(spark, reader):
         return _through_jdbc(spark, reader, ranges)
     return spark.range(0, len(ranges), 1, len(ranges)).mapInArrow(
         partial(_read_ranges, reader, ranges), schema_of(FINISHED)
@@ -96,6 +96,14 @@ def read_blocked(spark: SparkSession, dsn: str, queue: str | None = None) -> Dat
     with Client(dsn) as client:
         rows = [astuple(key) for key in client.blocked_keys(queue)]
     return spark.createDataFrame(rows, BLOCKED)
+
+
+def _has_jdbc(spark: SparkSession, reader: JobReader) -> bool:
+    """Whether Spark can read through JDBC; says it in one line if not."""
+    obstacle = reader.target.jdbc_obstacle() or _jdbc.load_driver(spark)
+    if obstacle is not None:
+        print(f"pgbaton: reading through psycopg: {obstacle}", file=sys.stderr)
+    return obstacle is None
 
 
 def _through_jdbc(spark: SparkSession, reader: JobReader, ranges: list[IdRange]) -> DataFrame:
