@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Annotated
 
 import typer
 
@@ -21,9 +22,7 @@ from pgbaton.cli import (
 )
 from pgbaton.cli._errors import one_sentence_errors
 
-app = typer.Typer(
-    help="A job queue inside PostgreSQL.", no_args_is_help=True, pretty_exceptions_enable=False
-)
+app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
 COMMANDS: list[Callable[..., None]] = [
     _setup.version,
     _setup.install,
@@ -45,6 +44,24 @@ GROUPS: dict[str, tuple[str, list[Callable[..., None]]]] = {
     "worker": ("Run workers and see them.", _workers.COMMANDS),
     "db": ("The embedded database, or the server that PGBATON_DSN names.", _database.COMMANDS),
 }
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        _setup.version()
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version.", is_eager=True, callback=_print_version
+        ),
+    ] = False,
+) -> None:
+    """A job queue inside PostgreSQL."""
 
 
 def name_of(command: Callable[..., None]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from typing import Annotated, Any, TypeAlias
 
 import psycopg
 import typer
+from psycopg.conninfo import make_conninfo
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
@@ -23,8 +25,9 @@ from pgbaton.client import Client
 
 def _queue_names(incomplete: str) -> list[str]:
     """For the completion of the shell, which knows no option yet but the environment."""
+    dsn = make_conninfo(os.environ.get("PGBATON_DSN", ""), connect_timeout=2)
     try:
-        with Client("connect_timeout=2") as client:
+        with Client(dsn) as client:
             return [name for name in client.granted_queues() if name.startswith(incomplete)]
     except psycopg.Error:
         return []

@@ -7,10 +7,11 @@ import logging
 import signal
 import sys
 import threading
+import traceback
 from collections.abc import Callable
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -54,16 +55,23 @@ def load_worker(name: str) -> Worker:
     try:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
-        # What the module itself misses is its own error, with its traceback.
-        if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
-            raise
-        fail(f"there is no module {error.name}", "It is looked for from the current directory.")
+        if error.name and f"{module_name}.".startswith(f"{error.name}."):
+            fail(f"there is no module {error.name}", "It is looked for from the current directory.")
+        broken(module_name)
+    except Exception:
+        broken(module_name)
     from pgbaton.worker import Worker  # other commands need no event loop
 
     found = getattr(module, attribute, None)
     if not isinstance(found, Worker):
         fail(f"{name} is {'missing' if found is None else type(found).__name__}, not a Worker")
     return found
+
+
+def broken(module_name: str) -> NoReturn:
+    """A module of the user's own is shown with its traceback."""
+    traceback.print_exc()
+    fail(f"module {module_name} cannot be imported")
 
 
 def list_(dsn: Dsn = "", as_json: AsJson = False) -> None:

@@ -378,7 +378,7 @@ def program(*arguments: str, **environment: str) -> Any:
     )
 
 
-def test_libpq_s_environment_is_enough(client: Client, dsn: str) -> None:
+def test_the_environment_is_enough(client: Client, dsn: str) -> None:
     parts = psycopg.conninfo.conninfo_to_dict(dsn)
     names = {"host": "PGHOST", "port": "PGPORT", "user": "PGUSER", "password": "PGPASSWORD",
              "dbname": "PGDATABASE"}  # fmt: skip
@@ -386,6 +386,14 @@ def test_libpq_s_environment_is_enough(client: Client, dsn: str) -> None:
     client.enqueue_batch("mail", range(5))
     done = program("stats", "--json", PGBATON_DSN="", **environment)
     assert (done.returncode, json.loads(done.stdout)[0]["pending"]) == (0, 5)
+    assert program("--version").stdout == program("version").stdout
     names_found = program(_PGBATON_COMPLETE="complete_bash", PGBATON_DSN="", **environment,
                           COMP_WORDS="pgbaton stats m", COMP_CWORD="2")  # fmt: skip
     assert "mail" in names_found.stdout
+    named = {
+        "_PGBATON_COMPLETE": "complete_bash",
+        "COMP_WORDS": "pgbaton stats o",
+        "COMP_CWORD": "2",
+    }
+    assert program(**named).stdout == "orders\n"
+    assert program(**named | {"PGBATON_DSN": "host=127.0.0.1 port=1"}).stdout.strip() == ""

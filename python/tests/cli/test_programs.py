@@ -56,7 +56,12 @@ def test_a_worker_runs_until_it_is_stopped(client: Client, tmp_path: Path) -> No
     job = client.get_job(job_id)
     assert (job.state, job.result) == (JobState.COMPLETED, {"sent": True})
 
-    for name, said in (("shop:no_worker", "int, not a Worker"), ("shop:nothing", "missing")):
+    (tmp_path / "broken.py").write_text("raise ValueError('on line 1')")
+    for name, said in (
+        ("shop:no_worker", "int, not a Worker"),
+        ("shop:nothing", "missing"),
+        ("broken:worker", 'File "'),
+    ):
         wrong = subprocess.run(
             [PROGRAM, "worker", "run", name],
             capture_output=True, text=True, cwd=tmp_path, check=False,
