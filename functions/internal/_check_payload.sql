@@ -2,9 +2,6 @@ create or replace function pgbaton._check_payload(payload jsonb)
 returns void
 language plpgsql immutable parallel safe
 as $$
-declare
-    -- In an array a value that was stored compressed has its full size.
-    v_size constant integer := pg_column_size(array[payload]);
 begin
     if payload is null then
         raise exception using
@@ -12,13 +9,17 @@ begin
             message = 'payload is null',
             hint = 'Pass a JSON value; leave it out for {}.';
     end if;
-    if v_size > 16777216 then
+    if not pgbaton._fits(payload) then
         raise exception using
             errcode = 'PB011',
-            message = format('payload of %s bytes is above 16 MB', v_size),
+            message = case
+                when pg_column_size(array[payload]) > 16777216
+                    then format('payload of %s bytes is above 16 MB', pg_column_size(array[payload]))
+                else 'payload is nested deeper than 500 levels'
+            end,
             hint = 'Store the data elsewhere and enqueue a reference to it.';
     end if;
 end;
 $$;
 comment on function pgbaton._check_payload(jsonb) is
-'Raises 22004 for null, PB011 above 16 MB.';
+'Raises 22004 for null, PB011 above 16 MB or 500 levels of nesting, which many clients could not read any more.';

@@ -3,7 +3,7 @@ returns void
 language plpgsql immutable parallel safe
 as $$
 begin
-    if queue.name is null or queue.name = '' or octet_length(queue.name) > 63 or queue.name ~ '[[:cntrl:]]' then
+    if queue.name is null or queue.name = '' or octet_length(queue.name) > 63 or queue.name ~ '[\x01-\x1f\x7f]' then
         raise exception using
             errcode = case when queue.name is null then 'null_value_not_allowed' else 'invalid_parameter_value' end,
             message = format('queue name %s is not valid', coalesce(quote_literal(queue.name), 'null')),

@@ -29,7 +29,7 @@ begin
     if num_nonnulls(
         singleton_key, run_at, delay, max_attempts, retry_delay, retry_backoff, backoff_schedule, keys_if_undelivered,
         dedup_id
-    ) = 0 and on_duplicate = 'error' and pg_column_size(array[payload]) < 16777216 and payload is not null then
+    ) = 0 and on_duplicate = 'error' and payload is not null and pgbaton._fits(payload) then
         v_job_id := pgbaton._add_plain_job(queue, payload, priority, job_type, tags);
         if v_job_id is not null then
             return v_job_id;
@@ -55,5 +55,5 @@ means n retries.
 keys_if_undelivered: list of key paths under which the payload is stored when the job fails for good.
 dedup_id: your own id for the job. When the queue knows it already, or its policy allows no further job of the
 key, on_duplicate error raises PB006 and skip returns the earlier job''s id.
-Raises PB001, PB005 (key required), PB006, PB010 (too many lanes), PB011 (payload above 16 MB), 22004 or
-22023.';
+Raises PB001, PB005 (key required), PB006, PB010 (too many lanes), PB011 (payload above 16 MB or nested
+deeper than 500 levels), 22004 or 22023.';

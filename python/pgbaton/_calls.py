@@ -7,9 +7,14 @@ the DateStyle and IntervalStyle of the session.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
+
+from psycopg.abc import Buffer
+from psycopg.adapt import Loader
+from psycopg.pq import Format
 
 from pgbaton import install
 from pgbaton._arguments import Argument
@@ -18,6 +23,16 @@ from pgbaton.errors import IncompatibleServer
 
 Rows = list[tuple[Any, ...]]
 Required = Mapping[str, Argument]
+
+
+class JsonbLoader(Loader):
+    """Reads jsonb in the client_encoding of its connection; psycopg's own takes it for UTF-8."""
+
+    format = Format.BINARY
+
+    def load(self, data: Buffer) -> Any:
+        encoding = self.connection.info.encoding if self.connection else "utf-8"
+        return json.loads(str(bytes(data)[1:], encoding))  # the first byte is a version
 
 
 def as_it_is(value: Any) -> Any:

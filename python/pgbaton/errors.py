@@ -102,7 +102,7 @@ class TooManyLanes(PgbatonError, code="PB010"):
 
 
 class PayloadTooLarge(PgbatonError, code="PB011"):
-    """A payload is above 16 MB."""
+    """A payload is above 16 MB, or nested deeper than 500 levels."""
 
 
 class KeyBlocked(PgbatonError, code="PB012"):

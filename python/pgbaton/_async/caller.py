@@ -47,6 +47,7 @@ class OwnConnection:
                     self._dsn,
                     autocommit=True,
                     prepare_threshold=None,
+                    client_encoding="UTF8",
                     fallback_application_name="pgbaton",
                 )
             return self._connection
@@ -119,6 +120,7 @@ async def _execute(
 ) -> tuple[list[str], Rows]:
     # A cursor of our own kind, whatever the caller's connection makes.
     async with psycopg.AsyncCursor(connection, row_factory=tuple_row) as cursor:
+        cursor.adapters.register_loader("jsonb", _calls.JsonbLoader)
         try:
             statement = _calls.statement(function, tuple(given))
             await cursor.execute(statement, given, binary=True)
@@ -132,6 +134,8 @@ async def _execute(
 
 
 async def _check_version(connection: psycopg.AsyncConnection[Any]) -> None:
+    if connection.info.encoding == "ascii":
+        raise ValueError("the connection has the client_encoding SQL_ASCII: set it to UTF8")
     try:
         _, [(theirs,)] = await _execute(connection, "version", {})
     except (psycopg.errors.InvalidSchemaName, psycopg.errors.UndefinedFunction) as error:

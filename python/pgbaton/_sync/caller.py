@@ -48,6 +48,7 @@ class OwnConnection:
                     self._dsn,
                     autocommit=True,
                     prepare_threshold=None,
+                    client_encoding="UTF8",
                     fallback_application_name="pgbaton",
                 )
             return self._connection
@@ -118,6 +119,7 @@ def _execute(
 ) -> tuple[list[str], Rows]:
     # A cursor of our own kind, whatever the caller's connection makes.
     with psycopg.Cursor(connection, row_factory=tuple_row) as cursor:
+        cursor.adapters.register_loader("jsonb", _calls.JsonbLoader)
         try:
             statement = _calls.statement(function, tuple(given))
             cursor.execute(statement, given, binary=True)
@@ -131,6 +133,8 @@ def _execute(
 
 
 def _check_version(connection: psycopg.Connection[Any]) -> None:
+    if connection.info.encoding == "ascii":
+        raise ValueError("the connection has the client_encoding SQL_ASCII: set it to UTF8")
     try:
         _, [(theirs,)] = _execute(connection, "version", {})
     except (psycopg.errors.InvalidSchemaName, psycopg.errors.UndefinedFunction) as error:

@@ -54,7 +54,8 @@ class ProducerCalls(Caller):
 
         Args:
             queue (str): where to.
-            payload (Json): any JSON value up to 16 MB, None is the JSON null; default {}.
+            payload (Json): any JSON value up to 16 MB and 500 levels, None is the JSON null;
+                default {}.
             priority (int): larger runs first (150 explicit, 100 discovered, 30 backfill); it
                 orders keys, never jobs of one key. Default 100.
             singleton_key (str): required in a FIFO queue, whose jobs of one key run in enqueue
@@ -84,7 +85,7 @@ class ProducerCalls(Caller):
             KeyRequired: a FIFO queue and no singleton_key.
             DuplicateJob: the dedup_id is known, or the policy allows no further job of the key.
             TooManyLanes: too many combinations of priority, job_type and tags.
-            PayloadTooLarge: it is above 16 MB.
+            PayloadTooLarge: it is above 16 MB or deeper than 500 levels.
             psycopg.errors.InvalidParameterValue: an argument is out of range, or both run_at
                 and delay are given.
             ValueError: NaN, Infinity, a NUL character or a naive datetime; nothing was sent.
@@ -192,7 +193,7 @@ class ProducerCalls(Caller):
 
         Args:
             topic (str): words with dots between, for example order.paid; up to 255 bytes.
-            payload (Json): any JSON value up to 16 MB, None is the JSON null.
+            payload (Json): any JSON value up to 16 MB and 500 levels, None is the JSON null.
             singleton_key (str): the key of all of them; default the queue's name, so that a
                 FIFO queue keeps all that it gets in order.
             priority (int): larger runs first; default 100.
