@@ -1,5 +1,5 @@
 create or replace function pgbaton.release_jobs(
-    job_ids bigint[], lease_token bigint, run_in interval default '0'
+    job_ids bigint[], lease_token bigint, run_in interval default '0', error_message text default null
 )
 returns setof pgbaton.verdict
 language plpgsql volatile security definer
@@ -27,10 +27,13 @@ begin
         ),
         'retry', pgbaton._after(pgbaton._now(), coalesce(run_in, '0'))
     );
+    if error_message is not null then
+        perform pgbaton._note_message(v_spans, error_message, false);
+    end if;
     return query select * from pgbaton._verdicts(job_ids, v_spans, lease_token);
 end;
 $$;
-comment on function pgbaton.release_jobs(bigint[], bigint, interval) is
+comment on function pgbaton.release_jobs(bigint[], bigint, interval, text) is
 'Gives claimed jobs back, in their old place, without counting the attempt; they are claimable after run_in. A
-FIFO job keeps its key. One verdict for each id in input order: ok, lease_lost, invalid_state or not_found.
+FIFO job keeps its key. error_message, if given, is kept as the last one of each job. One verdict for each id in input order: ok, lease_lost, invalid_state or not_found.
 Raises 22004 or 22023.';

@@ -344,7 +344,7 @@ def work(client: Client) -> None:
     assert client.fail_job(ids[3], "no", token, False, timedelta(0)) is JobState.FAILED
     assert client.fail_job(ids[4], "again", token, retry_in=timedelta(hours=1)) is JobState.RETRY
     assert client.fail_jobs([ids[5]], ["no"], token, retryable=False)[0].verdict == "ok"
-    assert client.release_jobs([ids[6]], token, timedelta(hours=1))[0].verdict == "ok"
+    assert client.release_jobs([ids[6]], token, timedelta(hours=1), "later")[0].verdict == "ok"
     assert client.get_job(ids[6]).attempt == 0
     assert [job.lease_token for job in client.claimed_jobs(token, 0, ids[-1])] == [token]
     assert client.complete_claim(token) == 1

@@ -13,11 +13,19 @@ from pgbaton._async.operator import OperatorCalls
 from pgbaton._async.producer import ProducerCalls
 from pgbaton._async.queue import QueueCalls
 from pgbaton._async.worker import WorkerCalls
+from pgbaton._streams import Streams  # async only
 
 __all__ = ["AsyncClient", "AsyncPool"]
 
 
-class AsyncClient(QueueCalls, ProducerCalls, WorkerCalls, OperatorCalls, MonitorCalls):
+class AsyncClient(
+    Streams,  # async only
+    QueueCalls,
+    ProducerCalls,
+    WorkerCalls,
+    OperatorCalls,
+    MonitorCalls,
+):
     """Calls pgbaton in one database.
 
     Exactly one of the three says how:
@@ -56,9 +64,11 @@ class AsyncClient(QueueCalls, ProducerCalls, WorkerCalls, OperatorCalls, Monitor
         borrowed = BorrowedConnection(connection) if connection is not None else None
         # One of them is there, which only the check above knows.
         super().__init__(self._own or borrowed or pool)  # type: ignore[arg-type]
+        self._dsn = dsn  # async only
 
     async def close(self) -> None:
         """Ends the client; closes its connection if it opened one, never yours."""
+        await self._end_streams()  # async only
         self._closed = True
         if self._own is not None:
             await self._own.close()

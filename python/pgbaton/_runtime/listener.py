@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from typing import Any
+from typing import Any, LiteralString
 
 import psycopg
 from psycopg import sql
@@ -68,32 +68,33 @@ class Listener:
         """Whether notifications would be heard."""
         return self._connection is not None and not self._connection.closed
 
-    async def _say(self, statement: Any, channel: str) -> None:
+    async def _say(self, statement: LiteralString, channel: str) -> None:
         """Interrupts reading, since a connection does one thing at a time."""
         async with self._turn:
             await self._stop_reading()
             try:
                 if not self.is_up:
                     await self._connect()
-                else:
-                    await self._execute(statement, channel)
+                elif self._connection is not None:
+                    await execute(self._connection, statement, channel)
             except psycopg.OperationalError as error:
                 log.warning("no notifications for now, polling instead: %s", error)
             self._reader = asyncio.create_task(self._read())
 
     async def _connect(self) -> None:
-        self._connection = await psycopg.AsyncConnection.connect(
+        connection = await psycopg.AsyncConnection.connect(
             self._dsn,
             autocommit=True,
             prepare_threshold=None,
             fallback_application_name="pgbaton listener",
         )
-        for channel in self._events:
-            await self._execute("listen {}", channel)
-
-    async def _execute(self, statement: Any, channel: str) -> None:
-        assert self._connection is not None
-        await self._connection.execute(sql.SQL(statement).format(sql.Identifier(channel)))
+        try:
+            for channel in list(self._events):
+                await execute(connection, "listen {}", channel)
+        except BaseException:  # one that does not hear all would not be noticed
+            await connection.close()
+            raise
+        self._connection = connection
 
     async def _stop_reading(self) -> None:
         if self._reader is not None:
@@ -123,3 +124,9 @@ class Listener:
         for events in self._events.values():
             for event in events:
                 event.set()
+
+
+async def execute(
+    connection: psycopg.AsyncConnection[Any], statement: LiteralString, channel: str
+) -> None:
+    await connection.execute(sql.SQL(statement).format(sql.Identifier(channel)))

@@ -18,7 +18,13 @@ from pgbaton._sync.worker import WorkerCalls
 __all__ = ["Client", "Pool"]
 
 
-class Client(QueueCalls, ProducerCalls, WorkerCalls, OperatorCalls, MonitorCalls):
+class Client(
+    QueueCalls,
+    ProducerCalls,
+    WorkerCalls,
+    OperatorCalls,
+    MonitorCalls,
+):
     """Calls pgbaton in one database.
 
     Exactly one of the three says how:

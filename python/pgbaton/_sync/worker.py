@@ -300,7 +300,11 @@ class WorkerCalls(Caller):
         )
 
     def release_jobs(
-        self, job_ids: Iterable[int], lease_token: int, run_in: Interval | None = None
+        self,
+        job_ids: Iterable[int],
+        lease_token: int,
+        run_in: Interval | None = None,
+        error_message: str | None = None,
     ) -> list[Verdict]:
         """Gives claimed jobs back, in their old place, without counting the attempt.
 
@@ -310,6 +314,7 @@ class WorkerCalls(Caller):
             job_ids (Iterable[int]): which.
             lease_token (int): of the claim.
             run_in (timedelta): when they are claimable again; default 0, at once.
+            error_message (str): what is kept as the last error of each; default unchanged.
 
         Returns:
             list[Verdict]: one for each id in input order: ok, lease_lost, invalid_state or
@@ -324,6 +329,7 @@ class WorkerCalls(Caller):
             "release_jobs",
             {"job_ids": integers(job_ids), "lease_token": integer(lease_token)},
             run_in=interval(run_in),
+            error_message=text(error_message),
         )
 
     def stop_job(

@@ -1,0 +1,342 @@
+"""Jobs that are pushed to a consumer: StreamJobs of specification c."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import uuid
+from collections import defaultdict, deque
+from collections.abc import AsyncIterator, Iterable
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import psycopg
+
+from pgbaton._arguments import Interval
+from pgbaton._async.caller import AsyncPool, Caller
+from pgbaton._calls import Required, Rows
+from pgbaton._runtime.listener import Listener, watchful
+from pgbaton._runtime.waiting import happens
+from pgbaton.models import ClaimedJob, Sleep
+
+if TYPE_CHECKING:
+    from pgbaton._async.client import AsyncClient
+
+log = logging.getLogger("pgbaton.streams")
+
+UNDELIVERED = "context canceled: the stream ended before the job was delivered"
+ENDS_JOBS = {
+    "acknowledge_cancellation",
+    "complete_claim",
+    "complete_job",
+    "complete_jobs",
+    "fail_job",
+    "fail_jobs",
+    "mark_job_unknown_stopped",
+    "release_jobs",
+    "stop_job",
+    "stop_job_with_retry",
+}
+ENDS_OTHERS = {
+    "drop_queue",
+    "mark_worker_unresponsive",
+    "recover_stale_jobs",
+    "reset_running_jobs",
+    "run_maintenance",
+}
+LISTENING_POLL = timedelta(seconds=30)
+POLL = timedelta(seconds=1)
+HELD = ("ok", "cancel_requested")
+PATIENCE = 10.0
+"""Seconds that the end of a stream waits for a claim that is under way."""
+CHECK = 1.0
+"""Seconds after which a full stream looks whether others have ended its jobs."""
+
+
+class Streams(Caller):
+    """The streams of a client, and the ends of jobs that it hears of by its own calls."""
+
+    _dsn: str | None = None
+
+    def __init__(self, pool: AsyncPool) -> None:
+        super().__init__(pool)
+        self._streams: set[JobStream] = set()
+        self._listeners: dict[str, Listener] = {}
+
+    async def stream_jobs(
+        self,
+        worker_id: str,
+        tags: Iterable[str] = (),
+        max_assigned_jobs: int = 10,
+        *,
+        queues: Iterable[str] | None = None,
+        job_types: Iterable[str] | None = None,
+        lease: Interval | None = None,
+        listen_dsn: str | None = None,
+    ) -> AsyncIterator[list[ClaimedJob]]:
+        """Pushes jobs to its consumer as soon as they are there and it may have more.
+
+        Each stream has a capacity of its own. It falls when jobs are assigned, before they are
+        delivered, and rises when a job ends, however it ends: by a call of this client at once,
+        by somebody else's within a second or so. Leases are extended while the stream lives.
+
+        The stream ends when the iteration does (`break`, better inside `contextlib.aclosing`),
+        when its task is cancelled, when the client is closed, or with the error of a call. Jobs
+        that were assigned and not delivered then go back with a message that says so.
+
+        Args:
+            worker_id (str): the assignee, 1 to 255 bytes, of one process at a time.
+            tags (Iterable[str]): only jobs that carry all of them; default all jobs.
+            max_assigned_jobs (int): jobs assigned at once; default 10.
+            queues (Iterable[str]): where from; default all.
+            job_types (Iterable[str]): only these; default all.
+            lease (timedelta): how long a job is held without being extended; default the queue's.
+            listen_dsn (str): a way to listen for notifications; default the client's dsn. A client
+                with a pool or connection has none: it looks for jobs every second.
+
+        Returns:
+            AsyncIterator[list[ClaimedJob]]: batches of jobs that run now.
+
+        Raises:
+            UnknownQueue: there is no such queue.
+            psycopg.errors.InvalidParameterValue: an argument is out of range.
+        """
+        stream = JobStream(
+            self,  # type: ignore[arg-type]
+            worker_id,
+            list(tags),
+            max_assigned_jobs,
+            None if queues is None else list(queues),
+            None if job_types is None else list(job_types),
+            lease,
+            self._listener(listen_dsn),
+        )
+        self._streams.add(stream)
+        try:
+            async for batch in stream.batches():
+                yield batch
+        finally:
+            await stream.end()
+            self._streams.discard(stream)
+
+    def siblings(self, stream: JobStream) -> list[JobStream]:
+        """Other streams of the same assignee."""
+        return [s for s in self._streams if s is not stream and s.worker_id == stream.worker_id]
+
+    def _listener(self, dsn: str | None) -> Listener | None:
+        dsn = dsn or self._dsn
+        if dsn is None:
+            return None
+        return self._listeners.setdefault(dsn, Listener(watchful(dsn)))
+
+    async def _end_streams(self) -> None:
+        for stream in list(self._streams):
+            await stream.end()
+        for listener in self._listeners.values():
+            await listener.close()
+
+    async def _call(
+        self, function: str, required: Required, optional: Required
+    ) -> tuple[list[str], Rows]:
+        answer = await super()._call(function, required, optional)
+        if self._streams:
+            self._note(function, {**required, **optional}, answer[1])
+        return answer
+
+    def _note(self, function: str, given: Required, rows: Rows) -> None:
+        """Tells the streams which jobs ended by a call."""
+        if function in ENDS_OTHERS:
+            for stream in self._streams:
+                stream.check()
+        elif function in ENDS_JOBS:
+            ids, token = _ended(given, rows), given.get("lease_token")
+            for stream in self._streams:
+                stream.free(ids)
+                if function == "complete_claim":
+                    stream.free_claim(int(token or 0))
+
+
+def _ended(given: Required, rows: Rows) -> list[int]:
+    """Of a call for one job, that one, since it raised nothing; else those with verdict ok."""
+    if (job_id := given.get("job_id")) is not None:
+        return [int(job_id)]
+    if given.get("job_ids") is None:
+        return []
+    return [job_id for _, job_id, verdict in rows if verdict == "ok"]
+
+
+class JobStream:
+    """One call of stream_jobs."""
+
+    def __init__(
+        self,
+        client: AsyncClient,
+        worker_id: str,
+        tags: list[str],
+        capacity: int,
+        queues: list[str] | None,
+        job_types: list[str] | None,
+        lease: Interval | None,
+        listener: Listener | None,
+    ) -> None:
+        self.worker_id = worker_id
+        self._client = client
+        self._tags, self._queues, self._job_types = tags, queues, job_types
+        self._capacity, self._lease = capacity, lease
+        self._listener = listener
+        self._channel: str | None = None
+        # A sleeper has one filter, so streams of one assignee must be different sleepers.
+        is_alone = not client.siblings(self)
+        self._sleeper = worker_id if is_alone else f"{worker_id[:200]}/{uuid.uuid4().hex}"
+        self._assigned: dict[int, ClaimedJob] = {}
+        self._extended_at: dict[int, float] = {}
+        self._is_check_due = False
+        self._batches: deque[list[ClaimedJob]] = deque()
+        self._some = asyncio.Event()
+        self._work = asyncio.Event()
+        self._has_ended = False
+        self._loop = asyncio.get_running_loop()
+        self._pusher: asyncio.Task[None] | None = None
+        self._ending: asyncio.Task[None] | None = None
+
+    # What the consumer does
+
+    async def batches(self) -> AsyncIterator[list[ClaimedJob]]:
+        """What is pushed, until the stream is ended; raises what the pushing raised."""
+        self._pusher = self._loop.create_task(self._push())
+        self._pusher.add_done_callback(lambda _: self._some.set())
+        while not self._has_ended:
+            if self._batches:
+                yield self._batches.popleft()
+            elif self._pusher.done():
+                self._pusher.result()
+            else:
+                self._some.clear()
+                await self._some.wait()
+
+    async def end(self) -> None:
+        """Ends the iteration and gives back what was not delivered."""
+        if self._ending is None:
+            self._ending = self._loop.create_task(self._finish())
+        await asyncio.shield(self._ending)
+
+    async def _finish(self) -> None:
+        self._has_ended = True
+        self._some.set()
+        self._work.set()
+        if self._pusher is not None:
+            # A claim that is under way is waited for: what it brings must go back, too.
+            await asyncio.wait([self._pusher], timeout=PATIENCE)
+            self._pusher.cancel()
+            await asyncio.gather(self._pusher, return_exceptions=True)
+        if self._listener is not None and self._channel is not None:
+            await self._listener.unlisten(self._channel, self._work)
+        while self._batches:
+            await self._give_back(self._batches.popleft())
+
+    async def _give_back(self, batch: list[ClaimedJob]) -> None:
+        ids = [job.id for job in batch]
+        try:
+            await self._client.release_jobs(ids, batch[0].lease_token, error_message=UNDELIVERED)
+        except psycopg.Error as error:
+            log.warning("jobs %s come back when their lease ends, since: %s", ids, error)
+
+    # What calls of the client tell
+
+    def free(self, job_ids: Iterable[int]) -> None:
+        """Jobs ended: there is room for others."""
+        for job_id in job_ids:
+            if self._assigned.pop(job_id, None) is not None:
+                self._work.set()
+
+    def free_claim(self, lease_token: int) -> None:
+        self.free([id for id, job in self._assigned.items() if job.lease_token == lease_token])
+
+    def check(self) -> None:
+        """Jobs of the stream may have been ended: look soon."""
+        self._is_check_due = True
+        self._work.set()
+
+    # What is done in the background
+
+    async def _push(self) -> None:
+        empty = 0
+        while not self._has_ended:
+            self._work.clear()
+            await self._extend()
+            free = self._capacity - len(self._assigned)
+            if free <= 0 and self._assigned:
+                self._is_check_due = not await self._sleep(CHECK)
+                continue
+            jobs = await self._claim(free)
+            empty = 0 if jobs else empty + 1
+            if len(jobs) < free and not self._has_ended:
+                await self._sleep(await self._wait_of(empty))
+
+    async def _claim(self, free: int) -> list[ClaimedJob]:
+        jobs = await self._client.claim_job_batch(
+            self.worker_id, self._queues, self._job_types, self._tags, free, self._lease
+        )
+        if jobs:
+            self._assigned.update((job.id, job) for job in jobs)
+            self._extended_at[jobs[0].lease_token] = self._loop.time()
+            self._batches.append(jobs)
+            self._some.set()
+            for sibling in self._client.siblings(self):
+                sibling.wake()  # the claim took its place among the sleepers away
+        return jobs
+
+    def wake(self) -> None:
+        """Looks for work, and goes to sleep again if there is none."""
+        self._work.set()
+
+    async def _wait_of(self, empty: int) -> float:
+        """Seconds to sleep when there is no more work now."""
+        if self._listener is None:
+            return POLL.total_seconds()
+        if self._channel is None:
+            channel = (await self._lie_down()).channel
+            await self._listener.listen(channel, self._work)
+            self._channel = channel
+        seconds = (await self._lie_down()).wait.total_seconds()
+        if not self._listener.is_up:
+            seconds = min(seconds, POLL.total_seconds())
+        if seconds == 0 and empty:  # others hold what there is for a moment
+            seconds = min(0.01 * 2**empty, POLL.total_seconds())
+        return seconds
+
+    async def _lie_down(self) -> Sleep:
+        return await self._client.wait_for_jobs(
+            self._sleeper, self._queues, self._job_types, self._tags, LISTENING_POLL
+        )
+
+    async def _sleep(self, seconds: float) -> bool:
+        """Until something happens, which is the answer, a lease has to be extended, or so long."""
+        due = min((self._due(job) for job in self._assigned.values()), default=float("inf"))
+        return await happens(self._work, max(0.0, min(seconds, due - self._loop.time())))
+
+    def _due(self, job: ClaimedJob) -> float:
+        """When a third of its lease is over."""
+        lease = (job.lease_until - job.claimed_at).total_seconds()
+        return self._extended_at[job.lease_token] + lease / 3
+
+    async def _extend(self) -> None:
+        """Extends the leases of which a third is over, all of them when a check is due.
+
+        Jobs that turn out to be no longer ours leave room for others.
+        """
+        is_check, self._is_check_due = self._is_check_due, False
+        now = self._loop.time()
+        by_token: defaultdict[int, list[ClaimedJob]] = defaultdict(list)
+        for job in self._assigned.values():
+            by_token[job.lease_token].append(job)
+        self._extended_at = {t: at for t, at in self._extended_at.items() if t in by_token}
+        for token, jobs in by_token.items():
+            if is_check or min(map(self._due, jobs)) <= now:
+                verdicts = await self._client.extend_leases(
+                    [job.id for job in jobs], token, self._lease
+                )
+                self._extended_at[token] = now
+                ended = [v.job_id for v in verdicts if v.verdict not in HELD]
+                for job_id in ended:
+                    self._assigned.pop(job_id, None)
