@@ -14,7 +14,7 @@ timed = start=$$(date +%s); $(2); status=$$?; \
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 .PHONY: help build install lint fmt sync test test-sql test-python test-spark proof prove coverage check \
-	demo demo-smoke db bench docs freeze clean
+	demo demo-smoke db bench docs freeze pgbouncer clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 14
@@ -55,7 +55,7 @@ test-sql: $(VENV)/.dev build ## run the pgTAP files on every PostgreSQL found he
 coverage: $(VENV)/.dev build ## statement coverage of the PL/pgSQL functions by the pgTAP files
 	@$(call timed,coverage,$(PY) pgtap/coverage.py)
 
-test-python: $(VENV)/.dev ## run pytest without the Spark tests
+test-python: $(VENV)/.dev pgbouncer ## run pytest without the Spark tests
 	$(PY) -m pytest -m "not spark and not proof" --ignore=python/tests/spark \
 		--junitxml=build/junit-python.xml
 
@@ -65,7 +65,7 @@ test-spark: $(VENV)/.dev $(VENV)/.demo ## run the Spark tests
 proof: ## run every test but Spark's, and coverage, and sum it up (≤ 20 minutes)
 	@$(call timed,proof,$(MAKE) --no-print-directory prove coverage && $(PY) python/tests/proof.py)
 
-prove: $(VENV)/.dev build
+prove: $(VENV)/.dev build pgbouncer
 	rm -rf build/proof
 	PGBATON_PROOF=1 $(PY) -m pytest -m "not spark" --ignore=python/tests/spark \
 		--junitxml=build/junit-proof.xml
@@ -106,6 +106,12 @@ $(PY):
 		else echo "python3-venv is missing: run apt-get install python3-venv as root" >&2; exit 1; fi; }
 	@echo "installing Python packages into $(VENV)" >&2
 	@$(PYTHON) -m venv $(VENV) >&2
+
+pgbouncer:
+	@PATH="$$PATH:/usr/sbin" command -v pgbouncer >/dev/null || { \
+		if [ "$$(id -u)" = 0 ]; then apt-get update -q >&2 && \
+			apt-get install -qy --no-install-recommends pgbouncer >&2; \
+		else echo "pgbouncer is missing: run apt-get install pgbouncer as root" >&2; exit 1; fi; }
 
 $(VENV)/.embedded: $(PY) pyproject.toml
 	@$(PY) -m pip install -q --disable-pip-version-check -e '.[embedded]' >&2

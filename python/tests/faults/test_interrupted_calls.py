@@ -43,8 +43,8 @@ def outcome(execute: Execute, connection: Connection, function: str, given: Any)
     ("setting", "mode"),
     [
         ("lock_timeout", "access exclusive"),
-        ("lock_timeout", "share"),
-        ("statement_timeout", "access exclusive"),
+        pytest.param("lock_timeout", "share", marks=pytest.mark.proof),
+        pytest.param("statement_timeout", "access exclusive", marks=pytest.mark.proof),
     ],
 )
 def test_a_call_that_times_out_changes_nothing_and_works_afterwards(

@@ -23,6 +23,23 @@ from pgbaton.cli import app
 Connection = psycopg.Connection[Any]
 
 JOBS = 241
+# Drops a partial index, whichever there is, and perhaps makes another one of it.
+INDEX = """
+    do $$
+    declare
+        v_index regclass;
+        v_definition text;
+    begin
+        select i.indexrelid, pg_get_indexdef(i.indexrelid) into strict v_index, v_definition
+        from pg_index as i inner join pg_class as c on c.oid = i.indexrelid
+        where c.relnamespace = 'pgbaton'::regnamespace and i.indpred is not null
+            and c.relkind = 'i' and not c.relispartition and not i.indisunique
+        limit 1;
+        execute format('drop index %s', v_index);
+        {then};
+    end;
+    $$
+"""
 PLANTED: dict[str, LiteralString] = {
     "cost": "alter function pgbaton.claim_job_batch cost 5000",
     "volatility": "alter function pgbaton.version() volatile",
@@ -34,7 +51,7 @@ PLANTED: dict[str, LiteralString] = {
     "default of a parameter": "create or replace function"
     " pgbaton.resume_queue(queue text default '') returns void language plpgsql as $$ begin end $$",
     "not null": "alter table pgbaton.span alter column lane_id drop not null",
-    "check": "alter table pgbaton.span drop constraint span_keyed_check",
+    "check": "alter table pgbaton.queue_grant drop constraint queue_grant_action_check",
     "fillfactor": "alter table pgbaton.span set (fillfactor = 80)",
     "fillfactor of a partition": "alter table pgbaton.job_default set (fillfactor = 80)",
     "replica identity": "alter table pgbaton.span replica identity nothing",
@@ -42,9 +59,8 @@ PLANTED: dict[str, LiteralString] = {
     "no comment": "comment on function pgbaton.version() is null",
     "revoke": "revoke execute on function pgbaton.enqueue_job from pgbaton_producer",
     "grant to public": "grant execute on function pgbaton._now() to public",
-    "predicate": "drop index pgbaton.span_ready_idx;"
-    " create index span_ready_idx on pgbaton.span (lane_id, position) where not ready",
-    "missing index": "drop index pgbaton.span_token_idx",
+    "predicate": INDEX.format(then="execute replace(v_definition, ' WHERE ', ' WHERE true AND ')"),
+    "missing index": INDEX.format(then="null"),
     "cache of a sequence": "alter sequence pgbaton.job_id_seq cache 1",
     "label of a type": "alter type pgbaton.queue_policy add value 'other'",
     "field of a type": "alter type pgbaton.verdict add attribute more text",
