@@ -24,7 +24,7 @@ begin
     select
         array_agg(r.members[1]),
         array_agg(r.members[1]) filter (where cardinality(r.members) > 1),
-        array_agg(r.members[1] + cardinality(r.members) - 1) filter (where cardinality(r.members) > 1)
+        array_agg(r.members[1] + (cardinality(r.members) - 1)) filter (where cardinality(r.members) > 1)
     into los, resized_los, resized_his
     from runs as r;
 end;

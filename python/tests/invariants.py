@@ -14,7 +14,7 @@ RULES: dict[str, LiteralString] = {
     """,
     "a span stands for 1 to 64 jobs, with a key for one; only what waits to run is ready": """
         select s.lo, s.hi, s.state, s.ready, s.singleton_key from pgbaton.span as s
-        where s.hi < s.lo or s.hi >= s.lo + 64 or (s.singleton_key is not null and s.hi > s.lo)
+        where s.hi < s.lo or s.hi - s.lo >= 64 or (s.singleton_key is not null and s.hi > s.lo)
             or (s.ready and s.state not in ('pending', 'retry', 'unknown_retry'))
     """,
     "a job lives in exactly one place": """
