@@ -10,7 +10,8 @@ from (
     ('everybody', '{version}'::text[]),
     ('producer', '{
         enqueue_job,enqueue_jobs,enqueue_batch,publish,subscribe,unsubscribe,list_subscriptions,job_id_of,two_phase_backoff,
-        requires_key,enqueue_inbox_rows,note_enqueue_counts,spark_begin,spark_stage,spark_commit,spark_abort,spark_gc
+        requires_key,enqueue_inbox_rows,note_enqueue_counts,spark_begin,spark_stage,spark_commit,spark_abort,spark_gc,
+        spark_run
     }'),
     ('worker', '{
         claim_job_batch,claimed_jobs,wait_for_jobs,start_jobs,report_progress,extend_leases,complete_job,complete_jobs,complete_claim,
