@@ -11,7 +11,7 @@ declare
     v_count integer := 0;
 begin
     -- pg_dump would leave the partitions of an extension behind, and could not restore them on another day.
-    if exists (select from pg_extension as e where e.extname = 'pgbaton') then
+    if pgbaton._is_extension() then
         return 0;
     end if;
     foreach v_table in array array['job', 'job_history', 'job_report', 'job_error'] loop

@@ -104,8 +104,18 @@ def test_an_extension_is_dumped_and_restored(
     goes_on(restored, before)
 
 
-def test_every_table_can_be_replicated(dsn: str) -> None:
+@pytest.mark.parametrize("is_extension", [False, True])
+def test_every_table_can_be_replicated(
+    is_extension: bool, extension_server: ExtensionServer, scripts: Path
+) -> None:
     """A publication makes updates and deletes fail where rows have no identity."""
+    dsn = extension_server.database("published")
+    if is_extension:
+        extension_server.provide(scripts)
+        with psycopg.connect(dsn) as conn:
+            conn.execute("create extension pgbaton")
+    else:
+        install(dsn)
     with psycopg.connect(dsn, autocommit=True) as conn:
         conn.execute("create publication everything for all tables")
         conn.execute("select pgbaton.run_maintenance()")

@@ -14,6 +14,7 @@ from invariants import assert_sound
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 from routes import ExtensionServer, finish, story
+from whole_contract import call_everything
 
 from pgbaton import Client, _assemble
 from pgbaton import install as installer
@@ -60,6 +61,19 @@ def test_a_second_installation_is_refused_and_harms_nothing(
     with psycopg.connect(dsn) as conn:
         assert frozen.differences(before, frozen.facts(conn)) == []
     finish(dsn)
+
+
+def test_every_function_works_in_an_extension(
+    extension_server: ExtensionServer, scripts: Path
+) -> None:
+    extension_server.provide(scripts)
+    dsn = extension_server.database("whole")
+    put_in(dsn, scripts, is_extension=True)
+    with Client(dsn) as client:
+        call_everything(client)
+        checks = {check.check_name: check for check in client.health()}
+    assert checks["partitions"].status == "ok"
+    assert "is an extension here" in checks["partitions"].detail
 
 
 @pytest.fixture
