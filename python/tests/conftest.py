@@ -66,6 +66,15 @@ def template(server_dsn: str) -> Iterator[str]:
     run_as_admin(server_dsn, "drop database {}", name)
 
 
+@pytest.fixture(scope="session")
+def reused_dsn(server_dsn: str, template: str) -> Iterator[str]:
+    """One database with pgbaton for many tests, which empty it before they use it."""
+    name = f"{template}_reused"
+    run_as_admin(server_dsn, "create database {} template {}", name, template)
+    yield make_conninfo(server_dsn, dbname=name)
+    run_as_admin(server_dsn, "drop database {} with (force)", name)
+
+
 @pytest.fixture
 def make_database(server_dsn: str) -> Iterator[Callable[[str], str]]:
     """Makes a database from a template and returns its DSN; all are dropped after the test."""

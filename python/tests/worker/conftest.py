@@ -8,25 +8,15 @@ from datetime import timedelta
 import psycopg
 import pytest
 from invariants import empty
-from psycopg.conninfo import make_conninfo
 
 from pgbaton import Client
 
 
-@pytest.fixture(scope="session")
-def worker_database(server_dsn: str, template: str) -> Iterator[str]:
-    name = f"{template}_worker"
-    with psycopg.connect(server_dsn, autocommit=True) as admin:
-        admin.execute(f"create database {name} template {template}".encode())
-        yield make_conninfo(server_dsn, dbname=name)
-        admin.execute(f"drop database {name} with (force)".encode())
-
-
 @pytest.fixture
-def dsn(worker_database: str) -> str:
-    with psycopg.connect(worker_database) as conn:
+def dsn(reused_dsn: str) -> str:
+    with psycopg.connect(reused_dsn) as conn:
         empty(conn)
-    return worker_database
+    return reused_dsn
 
 
 @pytest.fixture
