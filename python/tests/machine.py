@@ -1,19 +1,29 @@
 """Random calls against a small model of jobs: state, order, key holder, attempts, policies.
 
+Two connections: one makes all calls, each at once committed or rolled back; the other enqueues in a
+transaction that stays open meanwhile.
+
 The machine runs against any database whose clock is `public.clock`; properties/ runs it on pgbaton,
 history/ on copies with a planted fault.
 """
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, LiteralString
 
 import psycopg
-import pytest
-from hypothesis import note
+from hypothesis import note, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 from invariants import UNREACHABLE, assert_sound, empty
 
 QUEUES = {
@@ -35,6 +45,15 @@ LEASED = ("active", "cancelling")
 FINAL = ("completed", "stopped", "unscheduled", "unknown_stopped", "resolved")
 REFUSALS = {"lease_lost": "PB004", "invalid_state": "PB003", "not_found": "PB002"}
 UNKNOWN_ID = 1_000_000
+TOKEN_MAY_BE_NULL = ("complete", "complete_one", "fail", "fail_one", "stop", "acknowledge")
+WORK = (
+    *TOKEN_MAY_BE_NULL,
+    "complete_claim",
+    "start",
+    "extend",
+    "release",
+    "stop_with_retry",
+)
 
 
 @dataclass
@@ -43,6 +62,7 @@ class Job:
     queue: str
     key: str | None
     place: int  # in its key; at first in the order of enqueue
+    born: int  # in the order of enqueue
     run_at: int | None
     state: str = "pending"
     ready: bool = False
@@ -77,6 +97,7 @@ class Model:
         self.jobs: dict[int, Job] = {}
         self.paused: set[tuple[str, str | None]] = set()
         self.places = 0
+        self.hidden: list[Job] = []  # enqueued by the transaction that is open
 
     def draw(self) -> int:
         self.places += 1
@@ -96,6 +117,10 @@ class Model:
 
     def is_due(self, job: Job) -> bool:
         return job.run_at is None or job.run_at <= self.now
+
+    def is_locked(self, queue: str, key: str | None) -> bool:
+        """Whether the open transaction keeps other producers of the key out."""
+        return queue != "standard" and any((j.queue, j.key) == (queue, key) for j in self.hidden)
 
     def make_ready(self, job: Job) -> None:
         """Claimable, as far as its key is not paused and its time has come."""
@@ -124,13 +149,26 @@ class Model:
         )
 
     def enqueue(self, job_id: int, queue: str, key: str | None, run_at: int | None) -> None:
-        job = Job(job_id, queue, key, self.draw(), run_at)
+        self.jobs[job_id] = self.new_job(job_id, queue, key, run_at)
+
+    def enqueue_hidden(self, job_id: int, queue: str, key: str | None) -> None:
+        self.hidden.append(self.new_job(job_id, queue, key, None))
+
+    def new_job(self, job_id: int, queue: str, key: str | None, run_at: int | None) -> Job:
+        place = self.draw()
+        job = Job(job_id, queue, key, place, place, run_at)
         if queue in FIFO or (queue in LINED and self.is_due(job)):
-            job.holds = self.is_idle(queue, key)
+            job.holds = self.is_idle(queue, key) and not self.is_locked(queue, key)
             job.state = "pending" if job.holds else "waiting"
         if job.state == "pending":
             self.make_ready(job)
-        self.jobs[job_id] = job
+        return job
+
+    def reveal(self) -> None:
+        """The transaction commits: its jobs stand where they were enqueued."""
+        found = [*self.jobs.values(), *self.hidden]
+        self.jobs = {j.id: j for j in sorted(found, key=lambda j: j.born)}
+        self.hidden = []
 
     def hand_on(self, queue: str, key: str | None) -> None:
         """An idle key goes to its first waiting job."""
@@ -235,7 +273,7 @@ class Model:
             else:
                 self.make_ready(job)
         for job in list(self.jobs.values()):
-            if job.state == "waiting":
+            if job.state == "waiting" and not self.is_locked(job.queue, job.key):
                 self.hand_on(job.queue, job.key)
 
     def may_complete_late(self, job: Job, token: int | None) -> bool:
@@ -261,16 +299,23 @@ class Model:
 
 
 picks = st.integers(0, 1_000)
-key_names = st.sampled_from(["a", "b", "c"])
+key_names = st.sampled_from(["a", "a", "b"])
 some_jobs = st.lists(picks, min_size=1, max_size=6)
 workers = st.sampled_from(["ann", "bob"])
-queue_names = st.sampled_from([*QUEUES])
+
+
+def waits_for_producers(call: str, job: Job) -> bool:
+    """Whether an operator's call takes the lock that an open producer of the key holds."""
+    if call == "retry":
+        return job.queue in ("stately", "exclusive") or (job.queue in LINED and not job.holds)
+    return call == "requeue"
 
 
 class Machine(RuleBasedStateMachine):
     """Random calls of producers, workers and operators, one after the other."""
 
     conn: psycopg.Connection[Any]
+    other: psycopg.Connection[Any]
     calls = 0
 
     # What the rules share -------------------------------------------------------------------------
@@ -289,9 +334,12 @@ class Machine(RuleBasedStateMachine):
         return self.rows(query, *args)[0][0]
 
     def refused(self, sqlstate: str, query: LiteralString, *args: Any) -> None:
-        with pytest.raises(psycopg.DatabaseError) as error:
+        try:
             self.rows(query, *args)
-        assert error.value.sqlstate == sqlstate
+        except psycopg.Error as error:
+            assert error.sqlstate == sqlstate  # noqa: PT017 - raises() would fail in another way
+        else:
+            raise AssertionError(f"not refused with {sqlstate}")
 
     def batch(
         self,
@@ -325,8 +373,14 @@ class Machine(RuleBasedStateMachine):
 
     # Producers ------------------------------------------------------------------------------------
 
-    @initialize()
-    def begin(self) -> None:
+    @initialize(queues=st.lists(st.sampled_from([*QUEUES]), min_size=1, max_size=3, unique=True))
+    def begin(self, queues: list[str]) -> None:
+        # Few queues and keys, so that what happens in them meets.
+        self.queues = queues
+        self.conn.rollback()
+        self.other.rollback()
+        self.other.execute("discard sequences")  # job ids that it drew in the last example
+        self.conn.execute("set lock_timeout = '20 ms'")  # who waits for the other waits for ever
         empty(self.conn)
         self.conn.execute("update public.clock set instant = to_timestamp(%s)", [NOON])
         for name, (policy, on_exhausted) in QUEUES.items():
@@ -337,23 +391,33 @@ class Machine(RuleBasedStateMachine):
                 " lease => make_interval(secs => %s))",
                 [name, policy, on_exhausted, MAX_ATTEMPTS, RETRY_DELAY, LEASE],
             )
+        # The lanes are there: producers wait for each other when they make one.
+        self.conn.execute("select pgbaton._lane_id(q, 100, '', '{}') from pgbaton.queue as q")
         self.model = Model()
         self.tokens: list[int] = []
 
+    def queue(self, which: int) -> str:
+        return self.queues[which % len(self.queues)]
+
     @rule(
-        queue=queue_names,
+        which=picks,
         key=key_names,
         delay=st.sampled_from([None, None, None, 0, 5, 30]),
         skips=st.booleans(),
     )
-    def enqueue(self, queue: str, key: str, delay: int | None, skips: bool) -> None:
+    def enqueue(self, which: int, key: str, delay: int | None, skips: bool) -> None:
+        queue = self.queue(which)
         name = None if queue == "standard" else key
         query: LiteralString = (
             "select pgbaton.enqueue_job(%s, singleton_key => %s,"
             " delay => make_interval(secs => %s), on_duplicate => %s, dedup_id => %s)"
         )
         earlier = self.model.queued(queue, name)
-        how, dedup_id = ("skip", f"id {len(self.model.jobs)}") if skips else ("error", None)
+        how, dedup_id = ("skip", f"id {self.model.draw()}") if skips else ("error", None)
+        is_in_line = queue != "singleton" or not delay  # else it comes into line when it is due
+        if self.model.is_locked(queue, name) and is_in_line:
+            self.refused("55P03", query, queue, name, delay, how, dedup_id)
+            return
         if earlier and not skips:
             self.refused("PB006", query, queue, name, delay, how, dedup_id)
             return
@@ -364,39 +428,68 @@ class Machine(RuleBasedStateMachine):
         run_at = None if delay is None else self.model.now + delay
         self.model.enqueue(job, queue, name, run_at)
 
-    @rule(queue=queue_names, names=st.lists(key_names, min_size=1, max_size=12))
-    def enqueue_jobs(self, queue: str, names: list[str]) -> None:
+    @rule(which=picks, names=st.lists(key_names, min_size=1, max_size=12))
+    def enqueue_jobs(self, which: int, names: list[str]) -> None:
+        queue = self.queue(which)
         if queue in LIMITED:
-            found = self.rows(
+            query: LiteralString = (
                 "select job_id, outcome from pgbaton.enqueue_jobs(%s, (select"
                 " jsonb_agg(jsonb_build_object('singleton_key', k.key) order by k.n)"
-                " from unnest(%s::text[]) with ordinality as k (key, n))) order by ordinal",
-                queue,
-                names,
+                " from unnest(%s::text[]) with ordinality as k (key, n))) order by ordinal"
             )
         else:
-            found = self.rows(
-                "select pgbaton.enqueue_batch(%s, array_fill('{}'::jsonb, array[%s]), %s),"
-                " 'enqueued'",
-                queue,
-                len(names),
-                None if queue == "standard" else names,
+            query = (
+                "select pgbaton.enqueue_batch(i.queue, array_fill('{}'::jsonb,"
+                " array[cardinality(i.keys)]), case when i.queue <> 'standard' then i.keys end),"
+                " 'enqueued' from (select %s::text as queue, %s::text[] as keys) as i"
             )
-        for (job, outcome), name in zip(found, names, strict=True):
+        if any(self.model.is_locked(queue, name) for name in names):
+            self.refused("55P03", query, queue, names)
+            return
+        for (job, outcome), name in zip(self.rows(query, queue, names), names, strict=True):
             key = None if queue == "standard" else name
             is_refused = self.model.queued(queue, key) is not None
             assert outcome.startswith("rejected") if is_refused else outcome == "enqueued"
             if outcome == "enqueued":
                 self.model.enqueue(job, queue, key, None)
 
+    @rule(which=picks, names=st.lists(key_names, min_size=1, max_size=3))
+    def enqueue_elsewhere(self, which: int, names: list[str]) -> None:
+        """Within a transaction that stays open."""
+        queue = self.queue(which)
+        if not self.model.hidden:
+            self.other.execute("begin")
+        for name in names:
+            key = None if queue == "standard" else name
+            is_taken = self.model.queued(queue, key) or self.model.is_locked(queue, key)
+            if queue in LIMITED and is_taken:
+                continue
+            query: LiteralString = "select pgbaton.enqueue_job(%s, singleton_key => %s)"
+            (job,) = self.other.execute(query, [queue, key]).fetchone() or (None,)
+            note(f"elsewhere: {query} {queue} {key} -> {job}")
+            self.model.enqueue_hidden(job, queue, key)
+        if not self.model.hidden:
+            self.other.rollback()
+
+    @precondition(lambda self: self.model.hidden)
+    @rule(is_committed=st.sampled_from([True, True, False]))
+    def end_elsewhere(self, is_committed: bool) -> None:
+        if is_committed:
+            self.other.commit()
+            self.model.reveal()
+        else:
+            self.other.rollback()
+            self.model.hidden = []
+
     # Workers --------------------------------------------------------------------------------------
 
     @rule(
         worker=workers,
-        queues=st.one_of(st.none(), st.lists(queue_names, min_size=1, unique=True)),
+        which=st.one_of(st.none(), picks),
         size=st.sampled_from([1, 2, 3, 10, 30]),
     )
-    def claim(self, worker: str, queues: list[str] | None, size: int) -> None:
+    def claim(self, worker: str, which: int | None, size: int) -> None:
+        queues = None if which is None else [self.queue(which)]
         rows = self.rows(
             "select id, attempt, singleton_key, lease_token"
             " from pgbaton.claim_job_batch(%s, %s, batch_size => %s)",
@@ -449,44 +542,106 @@ class Machine(RuleBasedStateMachine):
                 running = [j for j in self.model.of_key(job.queue, job.key) if j.state in LEASED]
                 assert running == []
 
-    @precondition(lambda self: self.tokens)
+    def work(
+        self, call: str, jobs: list[Job], token: int | None, picked: list[int], flag: bool
+    ) -> None:
+        ids = [j.id for j in jobs] or [UNKNOWN_ID]
+        ids = list(dict.fromkeys(ids[n % len(ids)] for n in picked))
+        getattr(self, f"_{call}")(ids, token, flag)
+
+    def work_as_holder(self, call: str, which: int, picked: list[int], flag: bool) -> None:
+        leased = self.model.leased()
+        if call in ("acknowledge", "stop_with_retry"):
+            leased = [j for j in leased if j.state == "cancelling"] or leased
+        token = leased[which % len(leased)].token
+        self.work(call, [j for j in leased if j.token == token], token, picked, flag)
+
+    # Several rules, since each is as likely as any other.
+
+    @precondition(lambda self: self.model.leased())
+    @rule(
+        call=st.sampled_from(["complete", "complete_one", "complete_claim"]),
+        which=picks,
+        picked=some_jobs,
+    )
+    def complete(self, call: str, which: int, picked: list[int]) -> None:
+        self.work_as_holder(call, which, picked, False)
+
+    @precondition(lambda self: self.model.leased())
+    @rule(
+        call=st.sampled_from(["fail", "fail", "fail_one", "release"]),
+        which=picks,
+        picked=some_jobs,
+        flag=st.booleans(),
+    )
+    def give_back(self, call: str, which: int, picked: list[int], flag: bool) -> None:
+        self.work_as_holder(call, which, picked, flag)
+
+    @precondition(lambda self: self.model.leased())
     @rule(
         call=st.sampled_from(
-            [
-                "start",
-                "extend",
-                "complete",
-                "complete_one",
-                "complete_claim",
-                "fail",
-                "fail_one",
-                "release",
-                "stop",
-                "stop_with_retry",
-                "acknowledge",
-                "acknowledge",
-            ]
+            ["start", "extend", "stop", "stop_with_retry", "acknowledge", "acknowledge"]
         ),
         which=picks,
         picked=some_jobs,
-        is_stranger=st.sampled_from([False, False, False, True]),
         flag=st.booleans(),
     )
-    def work(self, call: str, which: int, picked: list[int], is_stranger: bool, flag: bool) -> None:
-        leased = self.model.leased()
-        if call == "acknowledge" and not is_stranger:
-            leased = [j for j in leased if j.state == "cancelling"] or leased
-        tokens = self.tokens if is_stranger else sorted({j.token or 0 for j in leased})
-        if not tokens:
-            return
-        token: int | None = tokens[which % len(tokens)]
-        ids = [j.id for j in leased if j.token == token]
-        if is_stranger:
-            ids = [*self.model.jobs, UNKNOWN_ID]
-            may_lack = ("complete", "complete_one", "fail", "fail_one", "stop", "acknowledge")
-            token = None if flag and call in may_lack else token
-        ids = list(dict.fromkeys(ids[n % len(ids)] for n in picked))
-        getattr(self, f"_{call}")(ids, token, flag)
+    def hold(self, call: str, which: int, picked: list[int], flag: bool) -> None:
+        self.work_as_holder(call, which, picked, flag)
+
+    @rule(
+        call=st.sampled_from(WORK),
+        worker=workers,
+        size=st.sampled_from([1, 2, 10]),
+        which=picks,
+        picked=some_jobs,
+        flag=st.booleans(),
+    )
+    def take_a_turn(
+        self, call: str, worker: str, size: int, which: int, picked: list[int], flag: bool
+    ) -> None:
+        self.claim(worker, None, size)
+        if self.model.leased():
+            self.work_as_holder(call, which, picked, flag)
+
+    @rule(
+        call=st.sampled_from(WORK),
+        worker=workers,
+        which=picks,
+        picked=some_jobs,
+        flag=st.booleans(),
+    )
+    def turn_back(self, call: str, worker: str, which: int, picked: list[int], flag: bool) -> None:
+        """A turn in a transaction that is rolled back."""
+        before = deepcopy(self.model), [*self.tokens]
+        self.conn.execute("begin")
+        self.take_a_turn(call, worker, 10, which, picked, flag)
+        self.conn.rollback()
+        self.model, self.tokens = before
+
+    @precondition(lambda self: self.tokens)
+    @rule(
+        call=st.sampled_from(WORK),
+        which=picks,
+        picked=some_jobs,
+        whose=st.sampled_from(["leased", "leased", "ended", "any"]),
+        has_token=st.booleans(),
+        flag=st.booleans(),
+    )
+    def intrude(
+        self, call: str, which: int, picked: list[int], whose: str, has_token: bool, flag: bool
+    ) -> None:
+        """A call under any old token, or none, for jobs that somebody else may have."""
+        jobs = [
+            j
+            for j in self.model.jobs.values()
+            if whose == "any"
+            or (whose == "leased" and j.state in (*LEASED, "unknown_retry"))
+            or (whose == "ended" and j.state in FINAL)
+        ]
+        token = self.tokens[which % len(self.tokens)]
+        is_without = call in TOKEN_MAY_BE_NULL and not has_token
+        self.work(call, jobs, None if is_without else token, picked, flag)
 
     def _start(self, ids: list[int], token: int, _: bool) -> None:
         query = "select verdict from pgbaton.start_jobs(%s, %s) order by ordinal"
@@ -578,11 +733,14 @@ class Machine(RuleBasedStateMachine):
 
     @precondition(lambda self: self.model.jobs)
     @rule(
-        call=st.sampled_from(["retry", "retry", "skip", "delete", "requeue", "give_up"]),
-        picked=picks,
+        call=st.sampled_from(["retry", "retry", "skip", "delete", "requeue", "give_up", "cancel"]),
+        picked=some_jobs,
         is_sensible=st.sampled_from([True, True, True, False]),
     )
-    def operate(self, call: str, picked: int, is_sensible: bool) -> None:
+    def operate(self, call: str, picked: list[int], is_sensible: bool) -> None:
+        if call == "cancel":
+            self.cancel(picked)
+            return
         accepted: tuple[str, ...] = {
             "delete": ("failed", "waiting", *CLAIMABLE),
             "give_up": (*LEASED, "unknown_retry"),
@@ -590,7 +748,7 @@ class Machine(RuleBasedStateMachine):
         jobs = [j for j in self.model.jobs.values() if j.state in accepted or not is_sensible]
         if not jobs:
             return
-        job = jobs[picked % len(jobs)]
+        job = jobs[picked[0] % len(jobs)]
         query: LiteralString = {
             "retry": "select pgbaton.retry_job(%s, %s)",
             "skip": "select pgbaton.skip_job(%s, %s)",
@@ -602,6 +760,8 @@ class Machine(RuleBasedStateMachine):
         }[call]
         if job.state not in accepted:
             self.refused("PB003", query, job.queue, job.id)
+        elif self.model.is_locked(job.queue, job.key) and waits_for_producers(call, job):
+            self.refused("55P03", query, job.queue, job.id)
         elif (call == "retry" and self.model.is_retry_taken(job)) or (
             call == "requeue" and self.model.queued(job.queue, job.key)
         ):
@@ -610,17 +770,6 @@ class Machine(RuleBasedStateMachine):
             answer = self.rows(query, job.queue, job.id)[0][-1]
             self.resolve(call, job, answer)
 
-    def resolve(self, call: str, job: Job, answer: Any) -> None:
-        if call == "retry":
-            self.model.retry(job)
-        elif call == "requeue":
-            self.model.end(job, "resolved")
-            self.model.enqueue(answer, job.queue, job.key, None)
-        else:
-            self.model.end(job, "unknown_stopped" if call == "give_up" else self.model.gone(job))
-
-    @precondition(lambda self: self.model.jobs)
-    @rule(picked=some_jobs)
     def cancel(self, picked: list[int]) -> None:
         known = [*self.model.jobs, UNKNOWN_ID]
         ids = sorted({known[n % len(known)] for n in picked})
@@ -633,8 +782,22 @@ class Machine(RuleBasedStateMachine):
         for job in sorted(jobs, key=lambda j: j.holds):
             self.model.cancel(job)
 
-    @rule(call=st.sampled_from(["pause", "resume", "reset"]), queue=queue_names, key=key_names)
-    def operate_key(self, call: str, queue: str, key: str) -> None:
+    def resolve(self, call: str, job: Job, answer: Any) -> None:
+        if call == "retry":
+            self.model.retry(job)
+        elif call == "requeue":
+            self.model.end(job, "resolved")
+            self.model.enqueue(answer, job.queue, job.key, None)
+        else:
+            self.model.end(job, "unknown_stopped" if call == "give_up" else self.model.gone(job))
+
+    @rule(
+        call=st.sampled_from(["pause", "pause", "resume", "resume", "resume", "reset"]),
+        which=picks,
+        key=key_names,
+    )
+    def operate_key(self, call: str, which: int, key: str) -> None:
+        queue = self.queue(which)
         query: LiteralString = {
             "pause": "select pgbaton.pause_key(%s, %s)",
             "resume": "select pgbaton.resume_key(%s, %s)",
@@ -643,12 +806,17 @@ class Machine(RuleBasedStateMachine):
         if queue not in LINED:
             self.refused("PB003", query, queue, key)
             return
+        if call != "reset" and self.model.is_locked(queue, key):
+            self.refused("55P03", query, queue, key)
+            return
         self.rows(query, queue, key)
         holder = next((j for j in self.model.of_key(queue, key) if j.holds), None)
         if call == "pause":
             self.model.paused.add((queue, key))
+        elif call == "resume" and (queue, key) in self.model.paused:
+            self.model.paused.remove((queue, key))
         elif call == "resume":
-            self.model.paused.discard((queue, key))
+            return
         if holder is None:
             return
         if call != "reset":
@@ -662,14 +830,12 @@ class Machine(RuleBasedStateMachine):
             self.model.give_back(holder, holder.state)
 
     @rule(
-        call=st.sampled_from(
-            ["recover", "give up", "purge", "maintain", "others", "time", "time", "time"]
-        ),
+        call=st.sampled_from(["recover", "give up", "purge", "maintain", "others"]),
         worker=workers,
-        queue=queue_names,
-        seconds=st.sampled_from([1, 6, 11, 61, 600]),
+        which=picks,
     )
-    def keep_up(self, call: str, worker: str, queue: str, seconds: int) -> None:
+    def keep_up(self, call: str, worker: str, which: int) -> None:
+        queue = self.queue(which)
         if call == "recover":
             lost = self.model.ended_leases()
             assert self.one("select pgbaton.recover_stale_jobs()") == len(lost)
@@ -690,17 +856,17 @@ class Machine(RuleBasedStateMachine):
         elif call == "maintain":
             self.rows("select pgbaton.run_maintenance()")
             self.tend()
-        elif call == "others":
+        elif not self.model.hidden:
             # Jobs of others draw positions, so that watermarks move.
             self.rows(
                 "select setval('pgbaton.position_seq', last_value + 64 * 300)"
                 " from pgbaton.position_seq"
             )
-        else:
-            self.model.now += seconds
-            self.conn.execute(
-                "update public.clock set instant = to_timestamp(%s)", [self.model.now]
-            )
+
+    @rule(seconds=st.sampled_from([1, 6, 11, 11, 61, 600]))
+    def pass_time(self, seconds: int) -> None:
+        self.model.now += seconds
+        self.conn.execute("update public.clock set instant = to_timestamp(%s)", [self.model.now])
 
     # Checks ---------------------------------------------------------------------------------------
 
@@ -730,6 +896,7 @@ class Machine(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         """Whatever happened: all jobs run to their end but failed ones and those behind them."""
+        self.other.commit()
         for queue, key in self.model.paused:
             self.rows("select pgbaton.resume_key(%s, %s)", queue, key)
         assert_sound(self.conn)
@@ -747,10 +914,22 @@ class Machine(RuleBasedStateMachine):
         assert left == []
 
 
-def stop_clock(conn: psycopg.Connection[Any]) -> None:
-    """Makes the clock of pgbaton one that the machine moves."""
+def run_machine(conn: psycopg.Connection[Any], how: settings) -> int:
+    """Runs the machine on the database of a connection and returns how many calls it made.
+
+    The clock of pgbaton becomes one that the machine moves.
+    """
     conn.execute("""
         create table public.clock as select clock_timestamp() as instant;
         create or replace function pgbaton._now() returns timestamptz
         language sql volatile as $$ select c.instant from public.clock as c $$
     """)
+    info = conn.info
+    with psycopg.connect(info.dsn, password=info.password, autocommit=True) as second:
+
+        class Connected(Machine):
+            pass
+
+        Connected.conn, Connected.other = conn, second
+        run_state_machine_as_test(Connected, settings=how)
+    return Connected.calls

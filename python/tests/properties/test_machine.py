@@ -8,8 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 from hypothesis import settings
-from hypothesis.stateful import run_state_machine_as_test
-from machine import Machine, stop_clock
+from machine import run_machine
 from proof import record
 
 IS_PROOF = bool(os.environ.get("PGBATON_PROOF"))
@@ -17,13 +16,5 @@ IS_PROOF = bool(os.environ.get("PGBATON_PROOF"))
 
 @pytest.mark.timeout(1200)  # a failure is made as short as possible first, for five minutes at most
 def test_any_sequence_of_calls(shared: psycopg.Connection[Any]) -> None:
-    stop_clock(shared)
-
-    class Connected(Machine):
-        conn = shared
-
-    run_state_machine_as_test(
-        Connected,
-        settings=settings(max_examples=600 if IS_PROOF else 120, stateful_step_count=50),
-    )
-    record("machine", calls_checked=Connected.calls)
+    how = settings(max_examples=1_000 if IS_PROOF else 120, stateful_step_count=50)
+    record("machine", calls_checked=run_machine(shared, how))
