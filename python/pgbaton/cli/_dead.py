@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
@@ -21,8 +22,10 @@ from pgbaton.cli._io import (
     print_record,
     print_rows,
     progress,
+    transaction_of,
 )
 from pgbaton.client import Client
+from pgbaton.errors import InvalidState, UnknownJob
 
 
 def list_(
@@ -66,21 +69,34 @@ def requeue(
     """Enqueue failed jobs anew, at the end of their line; job retry keeps id and place instead."""
     if (queue is None) == (not jobs):
         raise typer.BadParameter("pass ids, or --queue")
-    with client_of(dsn) as client:
-        ids = jobs or _all_of(client, str(queue))
-        if queue is not None:
-            confirm(f"Requeue all {len(ids):,} dead letters of queue {queue}?", yes)
-        done = []
-        with progress() as bar:
-            for job in bar.track(ids, description="requeued"):
-                done.append({"job_id": job, "new_job_id": client.requeue_dead_job(job)})
-    if as_json:
-        print_json(done)
-    elif jobs:
-        for one in done:
+    if jobs:
+        with transaction_of(dsn) as client:
+            done = [_requeued(client, job) for job in jobs]
+        for one in done if not as_json else []:
             print(one["new_job_id"])
     else:
-        say(f"{len(done):,} requeued")
+        with client_of(dsn) as client:
+            done = _requeue_all(client, str(queue), yes)
+        if not as_json:
+            say(f"{len(done):,} requeued")
+    if as_json:
+        print_json(done)
+
+
+def _requeued(client: Client, job: int) -> dict[str, int]:
+    return {"job_id": job, "new_job_id": client.requeue_dead_job(job)}
+
+
+def _requeue_all(client: Client, queue: str, yes: bool) -> list[dict[str, int]]:
+    """One by one, so that nobody waits for all of them; those that others took meanwhile stay."""
+    ids = _all_of(client, queue)
+    confirm(f"Requeue all {len(ids):,} dead letters of queue {queue}?", yes)
+    done = []
+    with progress() as bar:
+        for job in bar.track(ids, description="requeued"):
+            with suppress(UnknownJob, InvalidState):
+                done.append(_requeued(client, job))
+    return done
 
 
 def _all_of(client: Client, queue: str) -> list[int]:

@@ -9,12 +9,20 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Annotated, Any, cast
 
-import psycopg
 import typer
 
 from pgbaton._arguments import NewJob
 from pgbaton.cli._errors import say
-from pgbaton.cli._io import AsJson, Dsn, Queue, client_of, instant, print_json, progress
+from pgbaton.cli._io import (
+    AsJson,
+    Dsn,
+    Queue,
+    client_of,
+    instant,
+    print_json,
+    progress,
+    transaction_of,
+)
 from pgbaton.cli._payload import json_lines, open_lines, read_json
 from pgbaton.client import Client
 from pgbaton.models import EnqueueOutcome
@@ -86,8 +94,7 @@ def enqueue(
             job_id = client.enqueue_job(queue, **job)
         print_json({"job_id": job_id}) if as_json else print(job_id)
         return
-    with open_lines(lines) as file, psycopg.connect(dsn) as connection:
-        client = Client(connection=connection)
+    with open_lines(lines) as file, transaction_of(dsn) as client:
 
         def job_of(value: Any) -> dict[str, Any]:
             line = _object(value) if jobs else {"payload": value}

@@ -31,6 +31,8 @@ def one_sentence_errors(command: Callable[P, None]) -> Callable[P, None]:
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
         try:
             command(*args, **kwargs)
+        except BrokenPipeError:  # whoever read has seen enough
+            raise
         except psycopg.Error as error:
             fail(sentence(error), error.diag.message_hint)
         except (ServerError, InstallError, SourceError, OSError, ValueError) as error:

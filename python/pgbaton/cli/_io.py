@@ -64,6 +64,13 @@ def client_of(dsn: str) -> Iterator[Client]:
         yield client
 
 
+@contextmanager
+def transaction_of(dsn: str) -> Iterator[Client]:
+    """A client whose calls are one transaction: all of them take effect, or none."""
+    with psycopg.connect(dsn) as connection:
+        yield Client(connection=connection)
+
+
 def out() -> Console:
     """Stdout. Not a terminal: lines as long as they are."""
     console = Console(highlight=False)

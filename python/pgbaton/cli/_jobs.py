@@ -20,6 +20,7 @@ from pgbaton.cli._io import (
     print_done,
     print_json,
     print_record,
+    transaction_of,
 )
 from pgbaton.cli._text import clean
 
@@ -59,7 +60,7 @@ def retry(
     """Run failed jobs again: same id, same place in their key."""
     if (queue is None) == (not jobs):
         raise typer.BadParameter("pass ids, or --queue")
-    with client_of(dsn) as client:
+    with transaction_of(dsn) as client:
         if queue is None:
             for job in jobs or []:
                 client.retry_job(client.get_job(job).queue, job, extra_attempts)
@@ -86,7 +87,7 @@ def skip(
 ) -> None:
     """Give up failed jobs: they go to history, the next jobs of their keys run."""
     confirm(f"Skip {_several(jobs)}?", yes)
-    with client_of(dsn) as client:
+    with transaction_of(dsn) as client:
         for job in jobs:
             client.skip_job(client.get_job(job).queue, job, reason)
     print_done({"skipped": len(jobs)}, f"skipped {_several(jobs)}", as_json)
@@ -129,7 +130,7 @@ def delete(
 ) -> None:
     """Take jobs that do not run out of their queue; they stay in its history."""
     confirm(f"Delete {_several(jobs)}{' for good' if for_good else ''}?", yes)
-    with client_of(dsn) as client:
+    with transaction_of(dsn) as client:
         if for_good:
             count = client.delete_jobs(job_ids=jobs)
         else:

@@ -29,6 +29,8 @@ def parse(text: str, name: str) -> Any:
         raise typer.BadParameter(
             f"the {name} is no JSON: {error}. A text is JSON in quotes: '\"text\"'"
         ) from error
+    except RecursionError as error:
+        raise typer.BadParameter(f"the {name} is nested too deeply") from error
 
 
 def open_lines(path: str) -> IO[bytes]:

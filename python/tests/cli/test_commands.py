@@ -144,6 +144,7 @@ def test_lines_are_all_or_nothing(run: Command, client: Client, last: str) -> No
         ["mail", "text"],
         ["mail", "{}", "--lines", "-"],
         ["mail", "--jobs"],
+        ["mail", "[" * 100_000],
         ["mail", "--at", "tomorrow"],
         ["mail", "[]", "--key-field", "a"],
         [],
@@ -219,6 +220,16 @@ def test_dead_letters(run: Command, client: Client) -> None:
     assert run.json("dlq", "purge", "--yes") == {"purged": 0}
     assert run.json("dlq", "purge", "--force", "--yes") == {"purged": 1}
     assert run("dlq", "list").stderr == "no dead letters\n"
+
+
+def test_several_ids_are_all_or_nothing(run: Command, client: Client) -> None:
+    dead = [fail_one(client, "mail", None) for _ in range(2)]
+    unknown = 10**15
+    for command in (["job", "retry"], ["job", "skip", "--yes"], ["dlq", "requeue"]):
+        assert run(*command, *dead, unknown).exit_code == 1
+        assert [client.get_job(job_id).state for job_id in dead] == [JobState.FAILED] * 2
+    assert run("job", "delete", "--yes", *dead, unknown).exit_code == 1
+    assert run("job", "retry", *dead).stderr == "2 jobs run again\n"
 
 
 # schedule --------------------------------------------------------------------------------------
