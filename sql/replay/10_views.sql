@@ -5,7 +5,7 @@ select
     j.id, q.name as queue, l.job_type, l.tags, l.priority, j.singleton_key, s.state, s.attempt,
     coalesce((j.options).max_attempts, q.max_attempts) + s.extra_attempts as max_attempts,
     j.payload, j.created_at, s.run_at, s.claimed_at, s.started_at, s.lease_until, s.worker_id,
-    s.held_key is not null as holds_key, r.retry_count, r.last_error, r.progress, r.current_stage
+    s.held_key is not null as holds_key, r.retry_count, r.last_error, r.progress, r.current_stage, s.lo as range_id
 from pgbaton.span as s
 inner join pgbaton.job as j
     on j.day between s.day and s.day and j.id between s.lo and s.hi and s.lo > j.id - 64
@@ -13,13 +13,15 @@ inner join pgbaton.lane as l on s.lane_id = l.id
 inner join pgbaton.queue as q on s.queue_id = q.id
 left join pgbaton.job_report as r on j.id = r.job_id and j.day = r.day
 where q.name in (select pgbaton.granted_queues('monitor'));
-comment on view pgbaton.live_jobs is 'One row for each job that has not ended, with its state and payload.';
+comment on view pgbaton.live_jobs is
+'One row for each job that has not ended, with its state and payload. Ranges of range_id, the first id of those that
+are stored together, cut all jobs into parts that are read side by side.';
 
 create or replace view pgbaton.finished_jobs as
 select
     j.id, q.name as queue, l.job_type, l.tags, l.priority, j.singleton_key, h.state, h.resolution, h.attempt,
     j.payload, j.created_at, h.run_at, h.claimed_at, h.started_at, h.finished_at, h.worker_id,
-    r.retry_count, r.last_error, r.result
+    r.retry_count, r.last_error, r.result, h.lo as range_id
 from pgbaton.job_history as h
 inner join pgbaton.job as j
     on j.day between h.day and h.day and j.id between h.lo and h.hi and h.lo > j.id - 64
@@ -27,21 +29,23 @@ inner join pgbaton.lane as l on h.lane_id = l.id
 inner join pgbaton.queue as q on h.queue_id = q.id
 left join pgbaton.job_report as r on j.id = r.job_id and j.day = r.day
 where q.name in (select pgbaton.granted_queues('monitor'));
-comment on view pgbaton.finished_jobs is 'One row for each job that has ended, with its payload and result.';
+comment on view pgbaton.finished_jobs is
+'One row for each job that has ended, with its payload and result. range_id as in live_jobs.';
 
 create or replace view pgbaton.jobs as
 select
     l.id, l.queue, l.job_type, l.tags, l.priority, l.singleton_key, l.state, null::text as resolution, l.attempt,
     l.payload, l.created_at, l.run_at, l.claimed_at, l.started_at, null::timestamptz as finished_at, l.worker_id,
-    l.retry_count, l.last_error
+    l.retry_count, l.last_error, l.range_id
 from pgbaton.live_jobs as l
 union all
 select
     f.id, f.queue, f.job_type, f.tags, f.priority, f.singleton_key, f.state, f.resolution, f.attempt,
     f.payload, f.created_at, f.run_at, f.claimed_at, f.started_at, f.finished_at, f.worker_id,
-    f.retry_count, f.last_error
+    f.retry_count, f.last_error, f.range_id
 from pgbaton.finished_jobs as f;
-comment on view pgbaton.jobs is 'One row for each job, live or ended.';
+comment on view pgbaton.jobs is
+'One row for each job, live or ended. range_id as in live_jobs.';
 
 create or replace view pgbaton.long_blocked_keys as
 select

@@ -8,6 +8,7 @@ from dataclasses import astuple
 from functools import partial
 from typing import TYPE_CHECKING
 
+from psycopg import sql
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import (
     IntegerType,
@@ -110,14 +111,15 @@ def _through_jdbc(spark: SparkSession, reader: JobReader, ranges: list[IdRange])
     properties = _jdbc.options(reader.target)
     if reader.snapshot is not None:
         properties["sessionInitStatement"] = snapshot_statement(reader.snapshot)
+    columns = sql.SQL("{}, range_id").format(select_list(schema_of(FINISHED)))
     with reader.target.connect() as connection:
-        query = reader.query(select_list(schema_of(FINISHED))).as_string(connection)
+        query = reader.query(columns).as_string(connection)
     return spark.read.jdbc(
         properties.pop("url"),
         f"({query}) as h",
-        predicates=[f"id between {ids.first} and {ids.last}" for ids in ranges],
+        predicates=[f"range_id between {ids.first} and {ids.last}" for ids in ranges],
         properties=properties,
-    )
+    ).drop("range_id")
 
 
 def _read_ranges(

@@ -114,7 +114,9 @@ class JobReader(DataSourceReader):
         """Ranges of equal size, the first and the last of them open: jobs go on ending."""
         with self.target.connect() as connection:
             enter_snapshot(connection, self.snapshot)
-            [(first, last)] = connection.execute(self.query(sql.SQL("min(id), max(id)"))).fetchall()
+            [(first, last)] = connection.execute(
+                self.query(sql.SQL("min(range_id), max(range_id)"))
+            ).fetchall()
         ranges = [] if first is None else equal_ranges(first, last, self._partitions)
         starts = [ids.first for ids in ranges[1:]]
         ends = [start - 1 for start in starts]
@@ -125,7 +127,7 @@ class JobReader(DataSourceReader):
         from pgbaton.spark._arrow import read_batches
 
         assert isinstance(partition, IdRange)
-        ids = sql.SQL("id between {} and {}").format(partition.first, partition.last)
+        ids = sql.SQL("range_id between {} and {}").format(partition.first, partition.last)
         query = self.query(csv_list(self._schema), ids)
         with self.target.connect() as connection:
             enter_snapshot(connection, self.snapshot)
