@@ -27,6 +27,7 @@ def test_the_examples_run(dsn: str, capsys: pytest.CaptureFixture[str]) -> None:
             ("order 17", "reserve"),
             ("order 18", "ship"),
             ("order 19", "reserve"),
+            ("order 16", "ship"),
             ("order 17", "charge"),
         ]
         [blocked] = client.blocked_keys("orders")

@@ -1,0 +1,90 @@
+"""What a worker logs: sentences for people, fields for machines, the FIFO lines of d."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import psycopg
+import pytest
+from workers import running, wait_for_state
+
+from pgbaton import Client, Fail, RunningJob, Worker
+
+
+def test_the_fifo_lines(dsn: str, client: Client, caplog: pytest.LogCaptureFixture) -> None:
+    worker = Worker(dsn)
+
+    @worker.handler("orders")
+    def handle(job: RunningJob) -> None:
+        if job.payload == "fail":
+            raise ValueError("no")
+        if job.payload == "give up":
+            raise Fail("never")
+
+    @worker.handler("mail")
+    def send(job: RunningJob) -> None:
+        raise Fail("keys block nothing here")
+
+    job_id = client.enqueue_job("orders", "fail", singleton_key="a")
+    gave_up = client.enqueue_job("orders", "give up", singleton_key="b")
+    mail = client.enqueue_job("mail", singleton_key="a")
+    with caplog.at_level(logging.INFO, "pgbaton.worker"), running(worker):
+        for failing in (job_id, gave_up, mail):
+            wait_for_state(client, failing, "failed")
+    lines = [r for r in caplog.records if r.message.startswith("[FIFO]")]
+    said = [(r.levelname, r.message.replace("for 1s", "for 0s")) for r in lines]
+    assert [line for line in said if "/a" in line[1]] == [
+        ("INFO", f"[FIFO] orders/a blocked - waiting for attempt 2 of job {job_id} to complete"),
+        ("WARNING", "[FIFO] orders/a blocked for 0s - current attempt on retry 1/2"),
+        ("INFO", f"[FIFO] orders/a blocked - waiting for attempt 3 of job {job_id} to complete"),
+        ("WARNING", "[FIFO] orders/a blocked for 0s - current attempt on retry 2/2"),
+        (
+            "ERROR",
+            f"[FIFO] orders/a blocked - job {job_id} failed for good: "
+            "retry_job, skip_job or delete_job",
+        ),
+    ]
+    assert [line for line in said if "/b" in line[1]] == [
+        (
+            "ERROR",
+            f"[FIFO] orders/b blocked - job {gave_up} failed for good: "
+            "retry_job, skip_job or delete_job",
+        )
+    ]
+    assert len(said) == 6
+    fields: dict[str, Any] = lines[-1].__dict__
+    assert (fields["event"], fields["queue"], fields["max_attempts"]) == ("fifo", "orders", 3)
+    assert fields["worker_id"] == worker.worker_id
+
+
+def test_a_failure_is_logged_with_its_traceback(
+    dsn: str, client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    worker = Worker(dsn)
+
+    @worker.handler("mail", "letter")
+    def handle(job: RunningJob) -> None:
+        raise ValueError("no such street")
+
+    job_id = client.enqueue_job("mail", job_type="letter", max_attempts=1)
+    with running(worker):
+        wait_for_state(client, job_id, "failed")
+    [record] = [r for r in caplog.records if r.__dict__.get("event") == "failed"]
+    assert record.message.startswith(f"job {job_id} of queue mail failed: ValueError: no such st")
+    assert 'raise ValueError("no such street")' in record.message
+    fields = record.__dict__
+    assert (fields["job_id"], fields["job_type"], fields["attempt"]) == (job_id, "letter", 1)
+
+
+def test_the_worker_role_is_enough(
+    dsn: str, client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Without the right to list queues there are no FIFO lines, and nothing else is missing."""
+    as_worker = psycopg.conninfo.make_conninfo(dsn, options="-c role=pgbaton_worker")
+    worker = Worker(as_worker)
+    worker.handler("orders")(lambda job: job.payload)
+    job_id = client.enqueue_job("orders", 7, singleton_key="a")
+    with running(worker):
+        wait_for_state(client, job_id, "completed")
+    assert client.get_job(job_id).result == 7
