@@ -116,6 +116,25 @@ def test_f22_one_call_lets_go_once(fifo: Session, sound: Sound) -> None:
     sound()
 
 
+def test_f22_two_releases_of_one_key(fifo: Session, open_session: Open, sound: Sound) -> None:
+    """Two claims at once each work off one of them; the baton is passed on once."""
+    fifo.enqueue("q", "k")
+    claimed = fifo.claim("q")
+    producer, one, two = open_session(), open_session(), open_session()
+    producer.begin()
+    jobs = [producer.enqueue("q", "k"), producer.enqueue("q", "k")]
+    assert fifo.complete(claimed) == ["ok"]
+    fifo.rows("select pgbaton.reset_fifo_key('q', 'k', 'a second release')")
+    assert fifo.one("select count(*) from pgbaton.baton_release") == 2
+    producer.commit()
+    fifo.begin()
+    fifo.rows("select from pgbaton.baton_release order by id limit 1 for update")
+    assert list(one.claim("q")) == jobs[:1]
+    fifo.rollback()
+    assert two.claim("q") == {}
+    sound()
+
+
 def test_f23_default_group(db: Session, open_session: Open) -> None:
     db.rows("select pgbaton.create_queue('plain')")
     jobs = [db.enqueue("plain") for _ in range(3)]
@@ -198,7 +217,7 @@ def test_f25_counter_gap(fifo: Session, sound: Sound) -> None:
 
 def test_f26_key_lost_on_copy(fifo: Session, clock: Clock, sound: Sound) -> None:
     """Retry, dead letter, requeue, history, and a day that is rewritten around its survivors."""
-    fifo.rows("select pgbaton.update_queue('q', max_attempts => 2, retention => '0')")
+    fifo.rows("select pgbaton.update_queue('q', max_attempts => 3, retention => '0')")
     jobs = fifo.enqueue_batch("q", 30, [f"key {n}" for n in range(28)] + ["k", "k"])
     *others, first, second = jobs
     claimed = fifo.claim("q", 30)
@@ -215,6 +234,10 @@ def test_f26_key_lost_on_copy(fifo: Session, clock: Clock, sound: Sound) -> None
     assert fail(fifo, failing) == "retry"
     assert (key(first), place()) == ("k", was)
     clock.advance("11 seconds")
+    assert list(fifo.claim("q", lease="1 minute")) == [first]
+    clock.advance("61 seconds")
+    assert fifo.one("select pgbaton.recover_stale_jobs()") == 1
+    assert (key(first), place()) == ("k", was)
     assert fail(fifo, fifo.claim("q")) == "failed"
     assert (key(first), place()) == ("k", was)
     dead = "select singleton_key from pgbaton.list_dead_jobs('q') where id = %s"
