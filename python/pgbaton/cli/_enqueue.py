@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import IO, Annotated, Any, cast
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -19,6 +19,7 @@ from pgbaton.cli._io import (
     Queue,
     client_of,
     instant,
+    print_answer,
     print_json,
     progress,
     transaction_of,
@@ -92,47 +93,50 @@ def enqueue(
         job = _with_key({"payload": body, **options}, key_field)
         with client_of(dsn) as client:
             job_id = client.enqueue_job(queue, **job)
-        print_json({"job_id": job_id}) if as_json else print(job_id)
+        print_answer({"job_id": job_id}, job_id, as_json)
         return
-    with open_lines(lines) as file, transaction_of(dsn) as client:
 
-        def job_of(value: Any) -> dict[str, Any]:
-            line = _object(value) if jobs else {"payload": value}
-            return _with_key({**options, **line}, key_field)
+    def job_of(value: Any) -> dict[str, Any]:
+        line = _options(value) if jobs else {"payload": value}
+        return _with_key({**options, **line}, key_field)
 
-        size = None if lines == "-" else Path(lines).stat().st_size
-        outcomes = _enqueue_lines(client, queue, file, size, job_of)
+    outcomes: list[EnqueueOutcome] = []
+    counts: Counter[str] = Counter()
+    with transaction_of(dsn) as client:
+        for done in _enqueue_lines(client, queue, lines, job_of):
+            counts.update(outcome.outcome for outcome in done)
+            outcomes += done if as_json else []
     if as_json:
         print_json(outcomes)
     else:
-        counts = Counter(outcome.outcome for outcome in outcomes)
         say(", ".join(f"{count:,} {what}" for what, count in counts.items()) or "no lines")
 
 
 def _enqueue_lines(
-    client: Client,
-    queue: str,
-    file: IO[bytes],
-    size: int | None,
-    job_of: Callable[[Any], dict[str, Any]],
-) -> list[EnqueueOutcome]:
-    """Enqueues in batches within the client's transaction; ordinals count through all of them."""
-    outcomes: list[EnqueueOutcome] = []
-    with progress() as bar:
-        task = bar.add_task("bytes", total=size)
+    client: Client, queue: str, path: str, job_of: Callable[[Any], dict[str, Any]]
+) -> Iterator[list[EnqueueOutcome]]:
+    """Enqueues in batches; ordinals count through all of them."""
+    total = None if path == "-" else Path(path).stat().st_size
+    before = 0
+    with open_lines(path) as file, progress() as bar:
+        task = bar.add_task("bytes", total=total)
         lines = json_lines(file)
         while batch := list(islice(lines, BATCH)):
-            done = client.enqueue_jobs(queue, [cast(NewJob, job_of(value)) for value, _ in batch])
-            offset = len(outcomes)
-            outcomes += [replace(one, ordinal=one.ordinal + offset) for one in done]
+            try:
+                done = client.enqueue_jobs(queue, [cast(NewJob, job_of(v)) for v, _ in batch])
+            except TypeError as error:  # a number for a text, a text for a list
+                place = f"jobs {before + 1:,} to {before + len(batch):,}"
+                raise typer.BadParameter(f"one of {place}: {error}") from error
+            yield [replace(one, ordinal=one.ordinal + before) for one in done]
+            before += len(batch)
             bar.advance(task, sum(size for _, size in batch))
-    return outcomes
 
 
-def _object(value: Any) -> dict[str, Any]:
+def _options(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise typer.BadParameter('with --jobs each line is an object: {"payload": …}')
-    return value
+    run_at = value.get("run_at")
+    return value if run_at is None else {**value, "run_at": instant(str(run_at))}
 
 
 def _with_key(job: dict[str, Any], field: str | None) -> dict[str, Any]:

@@ -141,6 +141,14 @@ def _fields(row: Any) -> list[tuple[str, Any]]:
     return [(name, getattr(row, name)) for name in row.__dataclass_fields__]
 
 
+def print_answer(answer: dict[str, Any], text: object, as_json: bool) -> None:
+    """What was asked for: a word or a sentence on stdout, or an object."""
+    if as_json:
+        print_json(answer)
+    else:
+        print(clean(str(text)))
+
+
 def print_done(done: dict[str, Any], sentence: str, as_json: bool) -> None:
     """What a command did: a sentence on stderr, or an object."""
     if as_json:

@@ -17,12 +17,12 @@ from pgbaton.cli._io import (
     Yes,
     client_of,
     confirm,
+    print_answer,
     print_done,
     print_json,
     print_record,
     transaction_of,
 )
-from pgbaton.cli._text import clean
 
 
 def show(job: JobId, dsn: Dsn = "", as_json: AsJson = False) -> None:
@@ -35,7 +35,7 @@ def why(job: JobId, dsn: Dsn = "", as_json: AsJson = False) -> None:
     """Why a job is not running, and which call helps."""
     with client_of(dsn) as client:
         sentence = client.why_not_running(job)
-    print_json({"job_id": job, "why": sentence}) if as_json else print(clean(sentence))
+    print_answer({"job_id": job, "why": sentence}, sentence, as_json)
 
 
 def retry(

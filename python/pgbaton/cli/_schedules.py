@@ -15,8 +15,8 @@ from pgbaton.cli._io import (
     Yes,
     client_of,
     confirm,
+    print_answer,
     print_done,
-    print_json,
     print_rows,
 )
 from pgbaton.cli._payload import read_json
@@ -118,7 +118,7 @@ def run(name: Name, dsn: Dsn = "", as_json: AsJson = False) -> None:
             job_type=schedule.job_type,
             tags=schedule.tags,
         )
-    print_json({"name": name, "job_id": job_id}) if as_json else print(job_id)
+    print_answer({"name": name, "job_id": job_id}, job_id, as_json)
 
 
 def _find(client: Client, name: str) -> ScheduleInfo:

@@ -48,6 +48,9 @@ def demo(
     sample: Annotated[
         int | None, typer.Option(min=1, help="Only the first so many of the 336,776 flights.")
     ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for the report: Parquet and a plot.")] = Path(
+        "pgbaton-demo"
+    ),
 ) -> None:
     """Push a year of flights through Spark and the queue, in a database made anew: pgbaton_demo."""
     try:
@@ -56,7 +59,7 @@ def demo(
     except ModuleNotFoundError as error:
         fail(f"the demo needs {error.name}", "pip install 'pgbaton[demo]'")
     try:
-        passed = run(sample)
+        passed = run(sample, out)
     except Stuck as error:
         fail(str(error))
     raise typer.Exit(0 if passed else 1)

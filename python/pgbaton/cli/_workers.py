@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from pgbaton.cli._errors import fail
-from pgbaton.cli._io import AsJson, Dsn, client_of, print_json, print_rows
+from pgbaton.cli._io import AsJson, Dsn, client_of, print_answer, print_rows
 
 if TYPE_CHECKING:
     from pgbaton.worker import Worker
@@ -105,7 +105,7 @@ def maintain(
     with client_of(dsn) as client:
         if every is None:
             done = client.run_maintenance()
-            print_json(done) if as_json else print(_what(done))
+            print_answer(done, _what(done), as_json)
             return
         signal.signal(signal.SIGTERM, lambda *_: stop.set())
         signal.signal(signal.SIGINT, lambda *_: stop.set())

@@ -116,17 +116,32 @@ def test_many_jobs_from_lines(run: Command, client: Client, tmp_path: Path) -> N
     assert [job.payload["id"] for job in first] == [0, 1, 2]
     assert second == []
 
-    options = '{"payload": [1], "singleton_key": "x"}\n{"dedup_id": "d", "priority": 7}\n'
+    options = (
+        '{"payload": [1], "singleton_key": "x", "run_at": "2126-01-02T03:04:05+00:00"}\n'
+        '{"dedup_id": "d", "priority": 7}\n'
+    )
     outcomes = run.json("enqueue", "orders", "--lines", "-", "--jobs", "--key", "y", input=options)
     assert [(one["ordinal"], one["outcome"]) for one in outcomes] == [
         (1, "enqueued"),
         (2, "enqueued"),
     ]
     jobs = [client.get_job(one["job_id"]) for one in outcomes]
+    assert jobs[0].run_at == datetime(2126, 1, 2, 3, 4, 5, tzinfo=UTC)
     assert [(job.singleton_key, job.payload, job.priority) for job in jobs] == [
         ("x", [1], 100),
         ("y", {}, 7),
     ]
+
+
+@pytest.mark.parametrize(
+    "job", ['{"tags": "one"}', '{"delay": 5}', '{"run_at": 5}', '{"run_at": "soon"}', '{"no": 1}']
+)
+def test_options_of_the_wrong_type(run: Command, client: Client, job: str) -> None:
+    failed = run("enqueue", "mail", "--lines", "-", "--jobs", input=job)
+    assert failed.exit_code in (1, 2)
+    assert failed.stderr
+    assert isinstance(failed.exception, SystemExit)
+    assert client.queue_stats("mail")[0].total == 0
 
 
 @pytest.mark.parametrize("last", ["no JSON", "[1]"])
