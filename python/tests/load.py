@@ -10,8 +10,6 @@ from typing import Any
 
 import psycopg
 
-from pgbaton import Client
-
 Connection = psycopg.Connection[Any]
 SECONDS = 60
 
@@ -22,6 +20,13 @@ def wait_until(holds: Callable[[], object], what: str) -> None:
     while not holds():
         assert time.monotonic() < give_up, f"waited in vain: {what}"
         time.sleep(0.01)
+
+
+def rows(conn: Connection, call: str, *args: Any, columns: str = "*") -> list[Any]:
+    """What a function returns. In plain SQL, since a client refuses releases before its own."""
+    query = f"select {columns} from pgbaton.{call}"  # noqa: S608 - both are constants
+    found = conn.execute(query.encode(), args).fetchall()
+    return [row[0] if len(row) == 1 else row for row in found]
 
 
 class Load:
@@ -39,30 +44,35 @@ class Load:
         self.stop = Event()
 
     def produce(self, number: int) -> None:
-        def once(client: Client) -> None:
+        def once(conn: Connection) -> None:
             key = f"{number}-{len(self.enqueued) % 5}"
-            self.enqueued.add(client.enqueue_job("orders", singleton_key=key))
-            self.enqueued.update(client.enqueue_batch("mail", [1, 2]))
+            self.enqueued.update(rows(conn, "enqueue_job('orders', singleton_key => %s)", key))
+            self.enqueued.update(rows(conn, "enqueue_batch('mail', '{1,2}')"))
 
         self._repeat(once)
 
     def work(self, number: int) -> None:
-        def once(client: Client) -> None:
-            if jobs := client.claim_job_batch(f"worker {number}", batch_size=7):
-                verdicts = client.complete_jobs([job.id for job in jobs], jobs[0].lease_token)
-                self.completed.update(v.job_id for v in verdicts if v.verdict == "ok")
+        def once(conn: Connection) -> None:
+            claim = "claim_job_batch(%s, batch_size => 7)"
+            claimed = rows(conn, claim, f"worker {number}", columns="id, lease_token")
+            if claimed:
+                ids = [job_id for job_id, _ in claimed]
+                complete = "complete_jobs(%s, %s)"
+                verdicts = rows(conn, complete, ids, claimed[0][1], columns="job_id, verdict")
+                self.completed.update(job_id for job_id, verdict in verdicts if verdict == "ok")
 
         self._repeat(once)
 
-    def _repeat(self, once: Callable[[Client], None]) -> None:
-        with Client(self.dsn) as client:
-            while not self.stop.is_set():
-                try:
-                    once(client)
-                except psycopg.OperationalError as error:
-                    self.refused[type(error).__name__] += 1
-                    if not self.reconnects:
-                        return
+    def _repeat(self, once: Callable[[Connection], None]) -> None:
+        while not self.stop.is_set():
+            try:
+                with psycopg.connect(self.dsn, autocommit=True) as conn:
+                    while not self.stop.is_set():
+                        once(conn)
+            except psycopg.OperationalError as error:
+                self.refused[type(error).__name__] += 1
+                if not self.reconnects:
+                    return
 
     def check(self, conn: Connection) -> None:
         """Everything that was confirmed is in the database, and nothing ended twice."""

@@ -16,7 +16,7 @@ from load import Load, wait_until
 from routes import ExtensionServer, Upgrade, finish, story
 from typer.testing import CliRunner
 
-from pgbaton import Client, _assemble
+from pgbaton import _assemble
 from pgbaton import install as installer
 from pgbaton.cli import app
 
@@ -127,9 +127,8 @@ def test_the_digest_fails_where_there_is_nothing(empty_dsn: str) -> None:
 
 def test_workers_go_on_while_it_is_upgraded(route: Upgrade) -> None:
     dsn = route.install(route.old, "busy")
-    with Client(dsn) as client:
-        client.create_queue("mail")
-        client.create_fifo_queue("orders")
+    with psycopg.connect(dsn) as conn:
+        conn.execute("select pgbaton.create_queue('mail'), pgbaton.create_fifo_queue('orders')")
     load = Load(dsn, reconnects=True)
     with ThreadPoolExecutor(4) as threads:
         running = [threads.submit(load.produce, n) for n in range(2)]
