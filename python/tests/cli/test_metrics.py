@@ -128,6 +128,14 @@ def test_counters_go_on_after_a_restart_and_when_history_is_removed(busy: Client
     assert job_id
 
 
+def test_one_counts_and_nobody_waits_for_it(busy: Client, dsn: str) -> None:
+    busy.cleanup_expired_jobs(ttl="1 microsecond")
+    with psycopg.connect(dsn) as counting:
+        Client(connection=counting).job_totals(max_age="0")
+        [mail, _] = busy.job_totals(max_age="0")
+        assert mail.completed == 1
+
+
 def test_keys_are_labels_only_when_asked_for(busy: Client) -> None:
     for n in range(5):
         busy.enqueue_job("orders", singleton_key=f"key {n}")
