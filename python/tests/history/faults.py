@@ -1,0 +1,265 @@
+"""Planted faults: changes of the functions that a sound set of tests must notice.
+
+Each is made in a copy of the install script, by replacing text in the body of one function. The
+text must be there exactly once, else planting fails: a fault is never planted in nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from pgbaton import _assemble
+
+FENCE = """(not is_fenced or s.lease_token = {0}.lease_token
+            or ({0}.lease_token is null and (s.held_key is null or s.policy is not null)))"""
+IS_PAUSED = """v_has_paused and exists (
+                select from pgbaton.paused_key as k
+                where k.queue_id = s.queue_id and k.singleton_key = s.singleton_key
+            )"""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is wrong, where, and which net is to catch it: a scenario, `machine` or `free_run`."""
+
+    name: str
+    function: str
+    changes: tuple[tuple[str, str], ...]
+    net: str
+
+    def planted(self, script: str) -> str:
+        """The install script with this fault in it."""
+        head = f"create function pgbaton.{self.function}("
+        if head not in script:
+            raise ValueError(f"{self.name}: there is no function {self.function}")
+        start = script.index(head)
+        end = script.index("\n$$;\n", start)
+        body = script[start:end]
+        for old, new in self.changes:
+            found = len(re.findall(pattern_of(old), body))
+            if found != 1:
+                raise ValueError(f"{self.name}: {self.function} has {found} times: {old}")
+            body = re.sub(pattern_of(old), lambda _, new=new: new, body)
+        return script[:start] + body + script[end:]
+
+
+def pattern_of(text: str) -> str:
+    """The text with any white space where it has some."""
+    return r"\s+".join(re.escape(word) for word in text.split())
+
+
+def sound_script() -> str:
+    return _assemble.statements(_assemble.source_root())
+
+
+FAULTS = [
+    Fault(
+        "the token of complete_job is not checked",
+        "_complete_first",
+        (("v_span.lease_token is distinct from _complete_first.lease_token", "false"),),
+        "an_old_token_is_refused",
+    ),
+    Fault(
+        "the token of batch calls is not checked",
+        "_take",
+        ((FENCE.format("_take"), "true"),),
+        "machine",
+    ),
+    Fault(
+        "the token of calls on one job is not checked",
+        "_take_first",
+        ((FENCE.format("_take_first"), "true"),),
+        "machine",
+    ),
+    Fault("two jobs of a key get the baton", "_promote", (("limit 1", "limit 2"),), "machine"),
+    Fault(
+        "the last job of a key gets the baton",
+        "_promote",
+        (
+            (
+                "order by s.queue_id, s.singleton_key, s.key_position",
+                "order by s.key_position desc",
+            ),
+        ),
+        "free_run",
+    ),
+    Fault(
+        "a key that is held gets a second holder",
+        "_promote",
+        (("where not may_be_held or", "where true or"),),
+        "an_unsure_producer_promotes_nobody",
+    ),
+    Fault(
+        "the next free job of a key is taken when the first is locked",
+        "_promote",
+        (("key_position limit 1", "key_position limit 1 for update skip locked"),),
+        "a_locked_head_is_not_passed",
+    ),
+    Fault(
+        "a paused key is handed on",
+        "_promote",
+        ((IS_PAUSED, "false"),),
+        "a_paused_key_is_not_handed_on",
+    ),
+    Fault(
+        "producers of a key do not wait for each other",
+        "_lock_key",
+        (
+            (
+                "perform pg_advisory_xact_lock(pgbaton._lock_class(),"
+                " pgbaton._stripe(queue_id, singleton_key));",
+                "",
+            ),
+        ),
+        "order_is_that_of_commits",
+    ),
+    Fault(
+        "an idle key is decided while its producer is open",
+        "_settle_idle_keys",
+        (
+            (
+                "from unnest(v_kept_queue_ids, v_kept_keys) as k (queue_id, singleton_key)",
+                "from unnest(v_kept_queue_ids, v_kept_keys) as k (queue_id, singleton_key)"
+                " where false",
+            ),
+        ),
+        "a_job_committed_late_runs",
+    ),
+    Fault(
+        "a release row is dropped while a producer is open",
+        "_pass_released",
+        (
+            (
+                "pg_try_advisory_xact_lock(pgbaton._lock_class() + 2,"
+                " pgbaton._stripe(b.queue_id, b.singleton_key))",
+                "true",
+            ),
+        ),
+        "a_job_committed_late_runs",
+    ),
+    Fault(
+        "who completes waits for a producer",
+        "_settle_idle_keys",
+        (
+            (
+                "pg_try_advisory_xact_lock_shared( pgbaton._lock_class() + 2,"
+                " pgbaton._stripe(f.queue_id, f.singleton_key) )",
+                "(select true from (select pg_advisory_xact_lock_shared(pgbaton._lock_class() + 2,"
+                " pgbaton._stripe(f.queue_id, f.singleton_key)) offset 0) as w)",
+            ),
+        ),
+        "a_job_committed_late_runs",
+    ),
+    Fault(
+        "the watermark passes what is claimable",
+        "_advance",
+        (("select least((", "select greatest(("),),
+        "the_watermark_stays_behind_what_is_claimable",
+    ),
+    Fault(
+        "neighbours of different attempts are merged",
+        "_merge_neighbours",
+        (
+            ("s.day, s.attempt, s.extra_attempts", "s.day, s.extra_attempts"),
+            ("m.day, m.attempt, m.extra_attempts", "m.day, m.extra_attempts"),
+        ),
+        "neighbours_keep_their_attempts",
+    ),
+    Fault(
+        "a split loses a job",
+        "_put_back_rest",
+        (("v_next <= whole_his[i] then", "v_next < whole_his[i] then"),),
+        "machine",
+    ),
+    Fault(
+        "a recovered job keeps its old token",
+        "_requeue",
+        (
+            ("worker_id, policy )", "worker_id, policy, lease_token )"),
+            ("s.worker_id, s.policy from", "s.worker_id, s.policy, s.lease_token from"),
+        ),
+        "machine",
+    ),
+    Fault(
+        "a recovered job has no limit of attempts",
+        "_recover",
+        (("where j.is_spent", "where false"),),
+        "a_job_that_kills_its_worker_fails",
+    ),
+    Fault(
+        "a job between two attempts lets its key go",
+        "_fail",
+        (
+            (
+                "(j.again_at is not null or (j.queue).on_exhausted = 'block')",
+                "(j.again_at is null and (j.queue).on_exhausted = 'block')",
+            ),
+        ),
+        "free_run",
+    ),
+    Fault(
+        "a failed job lets its key go",
+        "_fail",
+        (
+            (
+                "(j.again_at is not null or (j.queue).on_exhausted = 'block')",
+                "j.again_at is not null",
+            ),
+        ),
+        "a_failed_job_holds_its_key",
+    ),
+    Fault(
+        "a retried job goes to the tail of its key",
+        "retry_job",
+        (("if v_span.policy is not null then", "if true then"),),
+        "a_retried_job_is_next",
+    ),
+    Fault(
+        "a job is completed twice",
+        "_complete_late",
+        (
+            (
+                "where h.lo = any (job_ids) and h.state = 'unknown_stopped'",
+                "where h.lo = any (job_ids) and h.state in ('unknown_stopped', 'completed')",
+            ),
+            (
+                "h.day = l.day and h.state = 'unknown_stopped'",
+                "h.day = l.day",
+            ),
+        ),
+        "machine",
+    ),
+    Fault(
+        "a job that is being cancelled lets its key go",
+        "_cancel",
+        (
+            ("s.held_key, s.worker_id, s.policy", "null, s.worker_id, s.policy"),
+            (
+                "where s.state in ('active', 'cancelling');",
+                "where s.state in ('active', 'cancelling');"
+                " perform pgbaton._pass_batons_of(array(select s::pgbaton.span"
+                " from unnest(spans) as s where s.state in ('active', 'cancelling')));",
+            ),
+        ),
+        "a_job_being_cancelled_holds_its_key",
+    ),
+    Fault(
+        "the producer's id of a job is not looked at",
+        "_enqueue_job",
+        (("if dedup_id is not null then", "if false then"),),
+        "an_enqueue_is_repeated",
+    ),
+    Fault(
+        "the policy of a queue is not looked at",
+        "_queued_job",
+        (("if queue.policy not in ('short', 'stately', 'exclusive') then", "if true then"),),
+        "machine",
+    ),
+    Fault(
+        "a scheduled job runs early",
+        "_make_due",
+        (("s.run_at <= at", "s.run_at <= at + interval '1 hour'"),),
+        "machine",
+    ),
+]

@@ -1,0 +1,175 @@
+"""Short stories of two or three sessions, each of which a planted fault would end differently."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sessions import Clock, Session
+
+Open = Callable[[], Session]
+
+
+def an_old_token_is_refused(open_session: Open) -> None:
+    db = open_session()
+    with Clock(db.conn) as clock:
+        db.rows("select pgbaton.create_fifo_queue('q', lease => '1 minute')")
+        job = db.enqueue("q", "k")
+        old = db.claim("q")[job]
+        clock.advance("2 minutes")
+        new = db.claim("q")[job]
+        assert db.refusal("select pgbaton.complete_job(%s, lease_token => %s)", job, old) == "PB004"
+        assert db.refusal("select pgbaton.complete_job(%s, lease_token => %s)", job, new) is None
+
+
+def an_unsure_producer_promotes_nobody(open_session: Open) -> None:
+    db, producer = open_session(), open_session()
+    db.rows("select pgbaton.create_fifo_queue('q')")
+    db.enqueue("q", "k")
+    producer.begin_with_snapshot("repeatable read")
+    producer.enqueue("q", "k")
+    producer.commit()
+    assert len(db.claim("q")) == 1
+    assert db.claim("q") == {}
+
+
+def a_locked_head_is_not_passed(open_session: Open) -> None:
+    db, other = open_session(), open_session()
+    db.rows("select pgbaton.create_fifo_queue('q')")
+    jobs = [db.enqueue("q", "k") for _ in range(3)]
+    running = db.claim("q")
+    other.begin()
+    other.rows("select pgbaton.cancel_jobs(job_ids => %s)", [jobs[1]])
+    assert db.complete(running) == ["ok"]
+    assert db.claim("q") == {}
+    other.rollback()
+    assert list(db.claim("q")) == [jobs[1]]
+
+
+def order_is_that_of_commits(open_session: Open) -> None:
+    db, one, two = open_session(), open_session(), open_session()
+    db.rows("select pgbaton.create_fifo_queue('q')")
+    db.enqueue("q", "other")  # the lane is there: nobody waits for it
+    db.complete(db.claim("q"))
+    one.begin()
+    first = one.enqueue("q", "k")
+    waiting = two.start("select pgbaton.enqueue_job('q', singleton_key => 'k')").until_settled()
+    is_committed_first = waiting.future.done()
+    one.commit()
+    second = waiting.one()
+    expected = [second, first] if is_committed_first else [first, second]
+    for job in expected:
+        claimed = db.claim("q")
+        assert list(claimed) == [job]
+        db.complete(claimed)
+
+
+def a_job_committed_late_runs(open_session: Open) -> None:
+    db, producer = open_session(), open_session()
+    db.rows("select pgbaton.create_fifo_queue('q')")
+    db.enqueue("q", "k")
+    running = db.claim("q")
+    producer.begin()
+    late = producer.enqueue("q", "k")
+    db.never_waits()
+    assert db.complete(running) == ["ok"]
+    assert db.claim("q") == {}
+    producer.commit()
+    assert list(db.claim("q")) == [late]
+
+
+def a_job_being_cancelled_holds_its_key(open_session: Open) -> None:
+    db = open_session()
+    db.rows("select pgbaton.create_fifo_queue('q')")
+    job, following = db.enqueue("q", "k"), db.enqueue("q", "k")
+    token = db.claim("q")[job]
+    db.rows("select pgbaton.cancel_jobs(job_ids => %s)", [job])
+    assert db.claim("q") == {}
+    db.rows("select pgbaton.acknowledge_cancellation(%s, true, %s)", job, token)
+    assert list(db.claim("q")) == [following]
+
+
+def an_enqueue_is_repeated(open_session: Open) -> None:
+    db = open_session()
+    db.rows("select pgbaton.create_fifo_queue('q')")
+    first = db.enqueue("q", "k", dedup_id="d")
+    assert db.refusal("select pgbaton.enqueue_job('q', singleton_key => 'k', dedup_id => 'd')") == (
+        "PB006"
+    )
+    assert db.enqueue("q", "k", dedup_id="d", on_duplicate="skip") == first
+
+
+def neighbours_keep_their_attempts(open_session: Open) -> None:
+    db = open_session()
+    with Clock(db.conn) as clock:
+        db.rows("select pgbaton.create_queue('q', lease => '1 minute', max_attempts => 9)")
+        first, second = db.enqueue("q"), db.enqueue("q")
+        for size in (1, 2, 2):  # the first is always one attempt ahead
+            db.claim("q", size)
+            clock.advance("2 minutes")
+        attempts = "select id, attempt from pgbaton.claim_job_batch('w', '{q}') order by id"
+        assert db.rows(attempts) == [(first, 4), (second, 3)]
+
+
+def a_retried_job_is_next(open_session: Open) -> None:
+    db = open_session()
+    db.rows("select pgbaton.create_fifo_queue('q', 'continue', max_attempts => 1)")
+    failed, running, following = (db.enqueue("q", "k") for _ in range(3))
+    token = db.claim("q")[failed]
+    db.rows("select pgbaton.fail_job(%s, 'no', %s)", failed, token)
+    claimed = db.claim("q")
+    assert list(claimed) == [running]
+    db.rows("select pgbaton.retry_job('q', %s)", failed)
+    db.complete(claimed)
+    claimed = db.claim("q")
+    assert list(claimed) == [failed]
+    db.complete(claimed)
+    assert list(db.claim("q")) == [following]
+
+
+def a_paused_key_is_not_handed_on(open_session: Open) -> None:
+    db = open_session()
+    db.rows("select pgbaton.create_fifo_queue('q')")
+    db.enqueue("q", "k")
+    following = db.enqueue("q", "k")
+    claimed = db.claim("q")
+    db.rows("select pgbaton.pause_key('q', 'k')")
+    db.complete(claimed)
+    assert db.claim("q") == {}
+    db.rows("select pgbaton.resume_key('q', 'k')")
+    assert list(db.claim("q")) == [following]
+
+
+def a_failed_job_holds_its_key(open_session: Open) -> None:
+    db = open_session()
+    db.rows("select pgbaton.create_fifo_queue('q', max_attempts => 1)")
+    failed, following = db.enqueue("q", "k"), db.enqueue("q", "k")
+    token = db.claim("q")[failed]
+    db.rows("select pgbaton.fail_job(%s, 'no', %s)", failed, token)
+    assert db.claim("q") == {}
+    db.rows("select pgbaton.skip_job('q', %s)", failed)
+    assert list(db.claim("q")) == [following]
+
+
+def a_job_that_kills_its_worker_fails(open_session: Open) -> None:
+    db = open_session()
+    with Clock(db.conn) as clock:
+        db.rows("select pgbaton.create_fifo_queue('q', max_attempts => 2, lease => '1 minute')")
+        job = db.enqueue("q", "k")
+        for _ in range(2):
+            assert list(db.claim("q")) == [job]
+            clock.advance("2 minutes")
+        assert db.claim("q") == {}
+        assert db.one("select state::text from pgbaton.get_job(%s)", job) == "failed"
+
+
+def the_watermark_stays_behind_what_is_claimable(open_session: Open) -> None:
+    db = open_session()
+    db.rows("select pgbaton.create_queue('q')")
+    first = db.enqueue("q")
+    db.rows(
+        "select setval('pgbaton.position_seq', last_value + 64 * 300) from pgbaton.position_seq"
+    )
+    others = [db.enqueue("q") for _ in range(3)]
+    claimed = [job for _ in range(4) for job in db.claim("q", 1)]
+    assert claimed == [first, *others]
+    assert db.one("select count(*) from pgbaton.watermark where kind = 'lane'") == 1
