@@ -153,3 +153,43 @@ def lives_in_full(dsn: str) -> None:
         conn.execute("select pgbaton.run_maintenance()")
         assert conn.execute("select count(*) from pgbaton.job").fetchone() == (6,)
         conn.execute("select pgbaton.drop_queue('mail', true), pgbaton.drop_queue('orders', true)")
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("below_xid", [3, 10**15])
+def test_watermarks_mean_no_harm_where_transactions_are_counted_otherwise(
+    below_xid: int, extension_server: ExtensionServer, tmp_path: Path
+) -> None:
+    """A server that a dump is restored to may be far ahead with its transaction ids, or behind."""
+    dsn = extension_server.database("watermarks")
+    install(dsn)
+    # One by one, so that each draws a position of its own.
+    thousand = "select pgbaton.enqueue_job('mail') from generate_series(1, 1000)"
+    claim = "select lease_token from pgbaton.claim_job_batch('w', batch_size => 200) limit 1"
+    with psycopg.connect(dsn, autocommit=True) as conn:
+        conn.execute("select pgbaton.create_queue('mail'), pgbaton.create_fifo_queue('orders')")
+        for _ in range(5):
+            conn.execute(thousand)
+            for _ in range(4):
+                token = conn.execute(claim).fetchone()
+                conn.execute("select pgbaton.complete_claim(%s)", token)
+        lanes = "select count(*) > 0 from pgbaton.watermark where kind = 'lane'"
+        assert conn.execute(lanes).fetchone() == (True,)
+        conn.execute("update pgbaton.watermark set below_xid = %s::text::xid8", [below_xid])
+    restored = extension_server.database("restored")
+    dumped = dump(extension_server.server, dsn, tmp_path / "dump.sql")
+    load = [frozen.PSQL, "-Xq1", "-v", "ON_ERROR_STOP=1", "-f", dumped, restored]
+    subprocess.run(load, check=True, stdout=subprocess.DEVNULL)
+    with psycopg.connect(restored, autocommit=True) as conn:
+        assert finish(restored) == 1000
+        for _ in range(3):
+            conn.execute(thousand)
+            assert finish(restored) == 1000
+        conn.execute(
+            "create or replace function pgbaton._now() returns timestamptz language sql volatile"
+            " as $$ select clock_timestamp() + interval '1 hour' $$"
+        )
+        conn.execute(thousand)
+        conn.execute("select pgbaton.run_maintenance()")
+        assert finish(restored) == 1000
+        assert_sound(conn)
