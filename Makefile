@@ -74,10 +74,10 @@ check: ## everything CI runs: lint build test test-spark demo-smoke
 	@$(call timed,check,$(MAKE) --no-print-directory lint build test test-spark demo-smoke)
 
 demo: $(VENV)/.demo ## push 336,776 flights through Spark and the queue, in order per aircraft
-	@$(call timed,demo,$(VENV)/bin/pgbaton demo)
+	@$(call timed,demo,$(VENV)/bin/pgbaton demo --out build/demo)
 
 demo-smoke: $(VENV)/.demo ## the demo on 10,000 flights
-	$(VENV)/bin/pgbaton demo --sample 10000
+	$(VENV)/bin/pgbaton demo --sample 10000 --out build/demo
 
 db: $(VENV)/.embedded ## start the embedded database with this build in it, print its DSN
 	@$(VENV)/bin/pgbaton db start

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -59,7 +60,7 @@ def demo(
     except ModuleNotFoundError as error:
         fail(f"the demo needs {error.name}", "pip install 'pgbaton[demo]'")
     try:
-        passed = run(sample, out)
+        passed = run(sample, Path(out))
     except Stuck as error:
         fail(str(error))
     raise typer.Exit(0 if passed else 1)

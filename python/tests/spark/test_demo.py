@@ -21,6 +21,7 @@ from pgbaton.cli import app
 from pgbaton.demo import Stuck, _flights, run
 from pgbaton.demo._checks import check_history, walk
 from pgbaton.demo._crew import Crew
+from pgbaton.demo._flights import pipeline
 from pgbaton.demo._java import java_for_spark
 from pgbaton.demo._worker import Leg
 
@@ -29,7 +30,7 @@ SAMPLE = 600
 
 @pytest.fixture
 def demo(
-    spark: SparkSession, server_dsn: str, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, server_dsn: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> Iterator[Callable[[], Result]]:
     """Runs the command on the server of the tests, in the session that is there."""
 
@@ -39,20 +40,23 @@ def demo(
 
     monkeypatch.setattr(_flights, "spark_session", this_session)
     monkeypatch.setenv("PGBATON_DSN", server_dsn)
-    yield lambda: CliRunner().invoke(app, ["demo", "--sample", str(SAMPLE)])
+    arguments = ["demo", "--sample", str(SAMPLE), "--out", str(tmp_path / "report")]
+    yield lambda: CliRunner().invoke(app, arguments)
     with psycopg.connect(server_dsn, autocommit=True) as conn:
         conn.execute(f"drop database if exists {run.DATABASE} with (force)")
 
 
 @pytest.mark.timeout(300)
 def test_it_passes_twice_and_its_checks_notice_what_is_changed_afterwards(
-    demo: Callable[[], Result], server_dsn: str
+    demo: Callable[[], Result], server_dsn: str, tmp_path: Path
 ) -> None:
     for _ in range(2):
         result = demo()
         assert result.exit_code == 0, result.output
         assert "FAILED" not in result.output
         assert "engine warning" in result.output
+        plot = tmp_path / "report" / "daily_delays.png"
+        assert plot.read_bytes().startswith(b"\x89PNG")
     with psycopg.connect(make_conninfo(server_dsn, dbname=run.DATABASE)) as conn:
         flown = dict(
             conn.execute(
@@ -95,14 +99,14 @@ def failures(conn: psycopg.Connection[Any], expected: dict[str | None, int]) -> 
 def test_a_planted_order_violation_ends_with_exit_code_1(
     demo: Callable[[], Result], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real_enqueue = run.enqueue
+    real_enqueue = pipeline().enqueue
 
     def last_leg_first(df: DataFrame, dsn: str, queue: str, **arguments: Any) -> Any:
         if "order_by" in arguments:
             arguments["order_by"] = F.desc("leg")
         return real_enqueue(df, dsn, queue, **arguments)
 
-    monkeypatch.setattr(run, "enqueue", last_leg_first)
+    monkeypatch.setattr(pipeline(), "enqueue", last_leg_first)
     result = demo()
     assert result.exit_code == 1
     assert "FAILED every aircraft flew its legs in order" in result.output
