@@ -96,8 +96,10 @@ def read_reasons(path: Path) -> dict[tuple[str, str], str]:
     reasons: dict[tuple[str, str], str] = {}
     for line in path.read_text("utf-8").splitlines():
         if line.strip() and not line.startswith("#"):
-            function, statement, reason = (part.strip() for part in line.split(" # "))
-            reasons[function, statement] = reason
+            parts = [part.strip() for part in line.split(" # ")]
+            if len(parts) != 3 or not all(parts):
+                raise ValueError(f"{path.name}: not function # statement # reason: {line}")
+            reasons[parts[0], parts[1]] = parts[2]
     return reasons
 
 
