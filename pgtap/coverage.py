@@ -141,7 +141,7 @@ def main() -> int:
     asked = parser.parse_args()
     bindir = embedded.use_bindir(asked.bindir) if asked.bindir else find_bindir()
 
-    args = run.parse_args(["-j", str(asked.jobs)])
+    args = run.parse_args(["-j", str(asked.jobs), "--timeout", "600"])
     args.facts = run.facts()
     counts = Counts()
     with run.throw_away(bindir, PROFILER) as target:
