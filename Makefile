@@ -14,7 +14,7 @@ timed = start=$$(date +%s); $(2); status=$$?; \
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 .PHONY: help build install lint fmt sync test test-sql test-python test-spark proof prove coverage check \
-	demo demo-smoke db bench docs freeze pgbouncer clean
+	demo demo-smoke db bench bench-spark docs freeze pgbouncer clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 14
@@ -84,6 +84,9 @@ db: $(VENV)/.embedded ## start the embedded database with this build in it, prin
 
 bench: $(VENV)/.dev ## measure, one JSON line per workload
 	$(PY) bench/run.py
+
+bench-spark: $(VENV)/.demo ## measure what Spark writes and reads beside plain JDBC, print a table
+	$(PY) bench/spark.py
 
 docs: $(VENV)/.embedded ## write docs/reference.md from the comments on the functions, docs/cli.md from its help
 	$(PY) docs/reference.py
