@@ -27,8 +27,8 @@ begin
         );
     end if;
     v_position := nextval('pgbaton.position_seq');
-    if v_is_head and v_is_due and exists (select from pgbaton.sleeper) then
-        perform pgbaton._wake(array[lane_id]);
+    if (v_is_head or not v_is_in_line) and exists (select from pgbaton.sleeper) then
+        perform pgbaton._wake(array[lane_id], case when not v_is_due then run_at end);
     end if;
     v_span := row(
         job_id, job_id, v_position, case when not v_is_plain then v_position end, null, null, null, null, run_at, null,

@@ -9,6 +9,8 @@ declare
     v_now constant timestamptz := pgbaton._now();
     v_opened pgbaton.span[];
     v_ready_lanes integer[];
+    v_later_lanes integer[];
+    v_next_at timestamptz;
 begin
     with judged as materialized (
         select
@@ -95,12 +97,17 @@ begin
     )
     select
         array_agg(f.span) filter (where not f.keeps_key),
-        array_agg(distinct (f.span).lane_id) filter (where f.is_ready)
-    into v_opened, v_ready_lanes
+        array_agg(distinct (f.span).lane_id) filter (where f.is_ready),
+        array_agg(distinct (f.span).lane_id) filter (where f.again_at > v_now),
+        min(f.again_at) filter (where f.again_at > v_now)
+    into v_opened, v_ready_lanes, v_later_lanes, v_next_at
     from failing as f;
 
     if v_ready_lanes is not null and exists (select from pgbaton.sleeper) then
         perform pgbaton._wake(v_ready_lanes);
+    end if;
+    if v_later_lanes is not null and exists (select from pgbaton.sleeper) then
+        perform pgbaton._wake(v_later_lanes, v_next_at);
     end if;
     perform pgbaton._pass_batons_of(v_opened);
 end;

@@ -34,6 +34,9 @@ begin
         perform pgbaton._pass_batons_of(
             array(select s::pgbaton.span from unnest(spans) as s where s.policy is not null)
         );
+        if exists (select from pgbaton.sleeper) then
+            perform pgbaton._wake(array(select distinct s.lane_id from unnest(spans) as s), run_at);
+        end if;
     else
         -- Their place may lie below the lane's watermark.
         insert into pgbaton.rewind (lane_id, position)

@@ -1,4 +1,4 @@
-create or replace function pgbaton._wake(lane_ids integer[])
+create or replace function pgbaton._wake(lane_ids integer[], run_at timestamptz default null)
 returns void
 language plpgsql volatile
 as $$
@@ -15,9 +15,11 @@ begin
         where (s.queue_ids is null or l.queue_id = any (s.queue_ids))
             and (s.job_types is null or l.job_type = any (s.job_types))
             and l.tags @> s.tags
+            and (run_at is null or s.asleep_until > run_at)
     ) as c;
 end;
 $$;
-comment on function pgbaton._wake(integer[]) is
+comment on function pgbaton._wake(integer[], timestamptz) is
 'Notifies each worker that is asleep on one of these lanes, once; none while the notification queue is more
-than half full.';
+than half full. With run_at, only those that would sleep longer: they come, find nothing yet, and lie down
+until then.';

@@ -21,13 +21,15 @@ declare
 begin
     perform pgbaton._check_claim(worker_id, job_types, 1, max_wait);
     channel := 'pgbaton_' || left(md5(worker_id), 16);
-    insert into pgbaton.sleeper as s (worker_id, channel, queue_ids, job_types, tags, asleep_at)
+    wait := coalesce(max_wait, '30 seconds');
+    insert into pgbaton.sleeper as s (worker_id, channel, queue_ids, job_types, tags, asleep_at, asleep_until)
     values (
-        worker_id, channel, case when queues is not null then v_queue_ids end, job_types, v_tags, v_now
+        worker_id, channel, case when queues is not null then v_queue_ids end, job_types, v_tags, v_now,
+        pgbaton._after(v_now, wait)
     )
     on conflict on constraint sleeper_pkey do update
     set queue_ids = excluded.queue_ids, job_types = excluded.job_types, tags = excluded.tags,
-        asleep_at = excluded.asleep_at;
+        asleep_at = excluded.asleep_at, asleep_until = excluded.asleep_until;
 
     if exists (select from pgbaton._lane_heads(v_queue_ids, job_types, v_tags, 1)) then
         wait := '0';
@@ -38,9 +40,9 @@ begin
     where not s.ready and s.state in ('pending', 'retry', 'unknown_retry') and s.run_at >= v_now - interval '1 minute'
     order by s.run_at
     limit 1;
-    wait := coalesce(max_wait, '30 seconds');
-    if v_next_run_at < v_now + wait then
+    if v_next_run_at < pgbaton._after(v_now, wait) then
         wait := greatest(v_next_run_at - v_now, '0');
+        update pgbaton.sleeper as s set asleep_until = v_next_run_at where s.worker_id = wait_for_jobs.worker_id;
     end if;
 end;
 $$;
@@ -48,5 +50,5 @@ comment on function pgbaton.wait_for_jobs(text, text[], text[], text[], interval
 'Says that a worker goes to sleep until there is work for it. It listens on the channel first (it is the same
 for the same worker_id), calls this in a transaction of its own, sleeps for wait or until it is notified, and
 claims: wait is 0 when there is work now, and never longer than until the next job is due. Who makes a job
-claimable notifies each matching sleeper; a job that was enqueued in a transaction open at this moment may
-not, so wait is never longer than max_wait. Raises PB001, 22004 or 22023.';
+claimable, or due before the wait is over, notifies each matching sleeper; a job that was enqueued in a
+transaction open at this moment may not, so wait is never longer than max_wait. Raises PB001, 22004 or 22023.';

@@ -117,7 +117,8 @@ create table pgbaton.sleeper (
     queue_ids integer[],
     job_types text[],
     tags text[] not null,
-    asleep_at timestamptz not null
+    asleep_at timestamptz not null,
+    asleep_until timestamptz not null
 );
 comment on table pgbaton.sleeper is 'Workers that wait for work, and what they wait for.';
 comment on column pgbaton.sleeper.worker_id is 'The worker.';
@@ -126,6 +127,7 @@ comment on column pgbaton.sleeper.queue_ids is 'Queues it asks for; null is all.
 comment on column pgbaton.sleeper.job_types is 'Job types it asks for; null is all.';
 comment on column pgbaton.sleeper.tags is 'Tags it asks for.';
 comment on column pgbaton.sleeper.asleep_at is 'Since when.';
+comment on column pgbaton.sleeper.asleep_until is 'When it looks for work without being woken.';
 
 create table pgbaton.heal_place (
     is_only boolean not null default true constraint heal_place_pkey primary key

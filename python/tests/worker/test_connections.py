@@ -83,6 +83,9 @@ def test_a_worker_wakes_up_for_what_is_due_later(
     later = client.enqueue_job("mail", delay=timedelta(seconds=0.2))
     with running(worker):
         wait_for_state(client, later, "completed")
+        wait_until(lambda: is_asleep(conn))
+        meanwhile = client.enqueue_job("mail", delay=timedelta(seconds=0.2))
+        wait_for_state(client, meanwhile, "completed")
     assert client.get_job(later).retry_count == 1
 
 
