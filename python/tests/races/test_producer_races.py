@@ -184,3 +184,15 @@ def test_an_older_snapshot_that_missed_a_queued_job_is_40001(
     late.rollback()
     assert late.refusal("select pgbaton.enqueue_job('q', singleton_key => 'k')") == "PB006"
     assert len(db.claim("q")) == 1
+
+
+def test_two_begin_the_same_run_anew(open_session: Open, db: Session) -> None:
+    """The second one finds that the run is what it wants once the first one has committed."""
+    db.rows("select pgbaton.spark_begin('r', 1)")
+    first, second = open_session(), open_session()
+    first.begin()
+    first.rows("select pgbaton.spark_begin('r', 2)")
+    waiting = second.start("select pgbaton.spark_begin('r', 2)").until_blocked(first)
+    first.commit()
+    assert waiting.refusal() is None
+    assert db.rows("select parts from pgbaton.enqueue_run") == [(2,)]
