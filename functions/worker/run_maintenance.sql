@@ -18,6 +18,8 @@ begin
     perform pgbaton._forget_dedup_ids(v_now);
     perform pgbaton.spark_gc();
     delete from pgbaton.sleeper as s where s.asleep_at < v_now - interval '5 minutes';
+    -- Each start of a worker may bring a new name.
+    delete from pgbaton.worker as w where w.heartbeat_at < v_now - interval '1 day';
     v_done := jsonb_build_object(
         'partitions_added', pgbaton._keep_partitions(),
         'scheduled', pgbaton._run_schedules(v_now),
@@ -34,6 +36,6 @@ $$;
 comment on function pgbaton.run_maintenance() is
 'Upkeep that any worker calls every few seconds, cheap when there is nothing to do: runs schedules, makes
 partitions ahead and drops days that are over, makes due jobs claimable, recovers ended leases, passes on
-batons, heals what a crash left, expires dead letters, logs long blocks. Returns what it did; skips when
-another session is at it. Call it in a transaction of its own: new and dropped partitions lock their tables
-until it ends.';
+batons, heals what a crash left, expires dead letters, logs long blocks, forgets workers that were silent for
+a day. Returns what it did; skips when another session is at it. Call it in a transaction of its own: new and
+dropped partitions lock their tables until it ends.';
