@@ -29,5 +29,5 @@ begin
 end;
 $$;
 comment on function pgbaton.list_workers() is
-'Workers that ever sent a heartbeat, sleep or hold jobs now, with how many; to a role that is narrowed, those that
-hold jobs of its queues. asleep_at: since when it waits to be notified.';
+'Workers that sent a heartbeat within the last day, sleep or hold jobs now, with how many; to a role that is
+narrowed, those that hold jobs of its queues. asleep_at: since when it waits to be notified.';

@@ -108,7 +108,7 @@ class MonitorCalls(Caller):
         )
 
     async def list_workers(self) -> list[WorkerInfo]:
-        """Workers that ever sent a heartbeat or hold jobs now.
+        """Workers that sent a heartbeat within the last day, sleep or hold jobs now.
 
         Returns:
             list[WorkerInfo]: by name; to a role that is narrowed, those that hold jobs of its

@@ -107,7 +107,7 @@ class MonitorCalls(Caller):
         return self._rows(JobTotal, "job_totals", {}, queue=text(queue), max_age=interval(max_age))
 
     def list_workers(self) -> list[WorkerInfo]:
-        """Workers that ever sent a heartbeat or hold jobs now.
+        """Workers that sent a heartbeat within the last day, sleep or hold jobs now.
 
         Returns:
             list[WorkerInfo]: by name; to a role that is narrowed, those that hold jobs of its
