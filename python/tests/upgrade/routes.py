@@ -26,10 +26,15 @@ class ExtensionServer:
         (self.folder / "extension").chmod(0o755)
 
     def database(self, name: str) -> str:
+        """A new database; one of that name is dropped first."""
+        self.drop(name)
         with psycopg.connect(self.server.dsn(), autocommit=True) as conn:
-            conn.execute(f'drop database if exists "{name}" with (force)'.encode())
             conn.execute(f'create database "{name}"'.encode())
         return self.server.dsn(dbname=name)
+
+    def drop(self, name: str) -> None:
+        with psycopg.connect(self.server.dsn(), autocommit=True) as conn:
+            conn.execute(f'drop database if exists "{name}" with (force)'.encode())
 
 
 @dataclass
@@ -49,11 +54,15 @@ class Upgrade:
     def install(self, version: str, name: str) -> str:
         """A new database with this version in it; returns its DSN."""
         dsn = self.server.database(name)
+        self.put(version, dsn)
+        return dsn
+
+    def put(self, version: str, dsn: str) -> None:
+        """Installs this version into a database that is empty."""
         if self.is_extension:
             self._execute(dsn, f"create extension pgbaton version '{version}'")
         else:
             frozen.run_script(dsn, self.scripts / f"install-{version}.sql")
-        return dsn
 
     def upgrade(self, dsn: str) -> None:
         if self.is_extension:

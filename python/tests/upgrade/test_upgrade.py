@@ -13,6 +13,7 @@ import psycopg
 import pytest
 from invariants import assert_sound
 from load import Load, wait_until
+from psycopg.conninfo import make_conninfo
 from routes import ExtensionServer, Upgrade, finish, story
 from typer.testing import CliRunner
 
@@ -123,6 +124,30 @@ def test_the_digest_fails_where_there_is_nothing(empty_dsn: str) -> None:
         conn.execute("create schema pgbaton")
         with pytest.raises(AssertionError, match="says nothing of"):
             frozen.facts(conn)
+
+
+def test_its_owner_may_upgrade_it(route: Upgrade) -> None:
+    installer.install(route.server.database("roles"))  # an administrator made the roles
+    dsn = route.server.database("owned")
+    with psycopg.connect(dsn, autocommit=True) as admin:
+        admin.execute("drop role if exists pgbaton_test_owner")
+        admin.execute("create role pgbaton_test_owner login")
+        admin.execute("grant create on database owned to pgbaton_test_owner")
+    as_owner = make_conninfo(dsn, user="pgbaton_test_owner")
+    route.put(route.old, as_owner)
+    route.upgrade(as_owner)
+    with psycopg.connect(dsn) as conn:
+        assert conn.execute("select pgbaton.version()").fetchone() == (route.new,)
+        owners = conn.execute(
+            "select distinct proowner::regrole::text from pg_proc"
+            " where pronamespace = 'pgbaton'::regnamespace"
+        )
+        assert owners.fetchall() == [("pgbaton_test_owner",)]
+    story(dsn)
+    assert finish(dsn) == JOBS - 30
+    route.server.drop("owned")
+    with psycopg.connect(route.server.server.dsn()) as admin:
+        admin.execute("drop role pgbaton_test_owner")
 
 
 def test_workers_go_on_while_it_is_upgraded(route: Upgrade) -> None:
