@@ -18,11 +18,13 @@ RULES: dict[str, LiteralString] = {
             or (s.ready and s.state not in ('pending', 'retry', 'unknown_retry'))
     """,
     "a job lives in exactly one place": """
-        select j.id, count(p.lo) from pgbaton.job as j
-        left join (
-            select lo, hi from pgbaton.span union all select lo, hi from pgbaton.job_history
-        ) as p on j.id between p.lo and p.hi
-        group by j.id having count(p.lo) <> 1
+        select coalesce(j.id, p.id), count(p.id) from pgbaton.job as j
+        full join (
+            select g.id from (
+                select lo, hi from pgbaton.span union all select lo, hi from pgbaton.job_history
+            ) as s cross join lateral generate_series(s.lo, s.hi) as g (id)
+        ) as p on p.id = j.id
+        group by j.id, p.id having count(j.id) <> 1 or count(p.id) <> 1
     """,
     "a span stands for jobs that exist, of its lane, day and key": """
         select s.lo, s.hi from pgbaton.span as s
