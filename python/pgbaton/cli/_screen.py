@@ -73,10 +73,10 @@ class Screen:
 
     def _look(self) -> None:
         self._queues = self._client.live_stats()
-        self._blocked = self._client.blocked_keys()
         self._workers = [w for w in self._client.list_workers() if self._is_there(w)]
         self._rates.add(self._client.job_totals(max_age=self._max_age))
         self._looked_at = datetime.now(UTC)
+        self._blocked = self._client.blocked_keys()  # last: a role that only monitors may not
         self._move(0)
 
     def _is_there(self, worker: WorkerInfo) -> bool:

@@ -80,6 +80,18 @@ def test_what_the_server_refuses_is_shown(client: Client, screen: Screen) -> Non
     assert screen.is_done
 
 
+def test_a_role_that_only_monitors_sees_queues_and_workers(client: Client, dsn: str) -> None:
+    client.worker_heartbeat("w1", capacity=4)
+    with psycopg.connect(dsn, autocommit=True) as conn:
+        conn.execute("set role pgbaton_monitor")
+        screen = Screen(Client(connection=conn), every=0)
+        screen.refresh()
+        seen = frame(screen)
+    assert "(42501)" in seen
+    assert "orders" in seen
+    assert "w1" in seen
+
+
 def test_long_lines_show_the_part_around_the_selected_row(client: Client, screen: Screen) -> None:
     for n in range(40):
         client.create_queue(f"queue {n:02}")
