@@ -4,6 +4,7 @@ PYTHON ?= python3
 PG_CONFIG ?= pg_config
 VENV := .venv
 PY := $(VENV)/bin/python
+SPARK_TESTS ?= spark
 EXTVERSION := $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" sql/pgbaton.control)
 
 # One line at the end of the long targets: how long they took.
@@ -60,7 +61,7 @@ test-python: $(VENV)/.dev pgbouncer ## run pytest without the Spark tests
 		--junitxml=build/junit-python.xml
 
 test-spark: $(VENV)/.dev $(VENV)/.demo ## run the Spark tests
-	$(PY) -m pytest -m spark --junitxml=build/junit-spark.xml
+	$(PY) -m pytest -m "$(SPARK_TESTS)" --junitxml=build/junit-spark.xml
 
 proof: ## run every test but Spark's, and coverage, and sum it up (≤ 20 minutes)
 	@$(call timed,proof,$(MAKE) --no-print-directory prove coverage && $(PY) python/tests/proof.py)
@@ -70,8 +71,11 @@ prove: $(VENV)/.dev build pgbouncer
 	PGBATON_PROOF=1 $(PY) -m pytest -m "not spark" --ignore=python/tests/spark \
 		--junitxml=build/junit-proof.xml
 
+# The long ones of Spark are left out, as the marker proof says.
+check: SPARK_TESTS := spark and not proof
 check: ## everything CI runs: lint build test test-spark demo-smoke
-	@$(call timed,check,$(MAKE) --no-print-directory lint build test test-spark demo-smoke)
+	@$(call timed,check,$(MAKE) --no-print-directory lint build test test-spark demo-smoke \
+		SPARK_TESTS="$(SPARK_TESTS)")
 
 demo: $(VENV)/.demo ## push 336,776 flights through Spark and the queue, in order per aircraft
 	@$(call timed,demo,$(VENV)/bin/pgbaton demo --out build/demo)

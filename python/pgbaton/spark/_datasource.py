@@ -146,7 +146,7 @@ class Stage:
             with self.target.connect() as connection:
                 for number, chunk in enumerate(chunks(batches)):
                     given = literals(self.fields, chunk)
-                    connection.execute(statement, [attempt, number, *given.values()], prepare=True)
+                    connection.execute(statement, [attempt, number, *given.values()], prepare=False)
                     rows += chunk.num_rows
         except BadColumn as error:
             return Staged(attempt, 0, str(Refusal(BAD_ARGUMENT, str(error))))

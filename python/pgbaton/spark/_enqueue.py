@@ -103,8 +103,8 @@ def enqueue(
         Enqueued: how many jobs were added, how many rows were not, and why.
 
     Raises:
-        ValueError: a column that is not there or of the wrong type, no partitions, or order_by
-            without a key.
+        ValueError: a column that is not there or of the wrong type, no partitions, order_by
+            without a key, or method "jdbc" where there is no driver.
         UnknownQueue: there is no such queue.
         KeyRequired: a FIFO queue and no key, or a row whose key is null or empty; nothing is
             enqueued.
@@ -174,7 +174,7 @@ def _enqueue(
     if run.requires_key() and wanted.key is None:
         raise KeyRequired(f'queue "{queue}" is a FIFO queue: pass key, the column to keep in order')
 
-    method = method or _usual_method(df, run.target)
+    method = _choose_method(df, run.target, method)
     before = run.done()
     if method == "jdbc":
         parts = min(partitions, STRIPES) if wanted.key is not None else partitions
@@ -206,10 +206,15 @@ class Run:
             return connection.execute(statement, arguments).fetchall()
 
 
-def _usual_method(df: DataFrame, target: Target) -> Method:
+def _choose_method(df: DataFrame, target: Target, wanted: Method | None) -> Method:
+    if wanted == "datasource":
+        return wanted
     obstacle = target.jdbc_obstacle() or _jdbc.load_driver(df.sparkSession)
-    if obstacle is None:
+    # Only the server of Spark Connect knows: who asks for it may know too.
+    if obstacle is None or (wanted == "jdbc" and _jdbc.is_connect(df.sparkSession)):
         return "jdbc"
+    if wanted == "jdbc":
+        raise ValueError(f'method "jdbc" cannot be used: {obstacle}')
     print(f"pgbaton: enqueuing through the data source: {obstacle}", file=sys.stderr)
     return "datasource"
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
-from py4j.java_gateway import is_instance_of
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -83,7 +82,7 @@ def write(rows: DataFrame, target: Target) -> None:
     try:
         writer.option("dbtable", "pgbaton.enqueue_inbox").mode("append").save()
     except Py4JJavaError as error:
-        _raise_as_ours(rows.sparkSession, error)
+        _raise_as_ours(error)
     except PySparkException as error:
         first_line = str(error).splitlines()[0]
         raise RuntimeError(f"Spark did not write the jobs: {first_line}") from None
@@ -129,10 +128,10 @@ def _configured(way: Any, target: Target) -> Any:
     return way.options(**options(target))
 
 
-def _raise_as_ours(spark: SparkSession, error: Py4JJavaError) -> NoReturn:
+def _raise_as_ours(error: Py4JJavaError) -> NoReturn:
     """What the database said, without Java's stack and without the rows that Spark prints."""
     for cause in _causes(error):
-        if is_instance_of(spark.sparkContext._gateway, cause, "org.postgresql.util.PSQLException"):
+        if cause.getClass().getName() == "org.postgresql.util.PSQLException":
             said = cause.getServerErrorMessage()
             message = said.getMessage() if said else cause.getMessage()
             hint = said.getHint() if said else None

@@ -27,7 +27,7 @@ def spark() -> Iterator[SparkSession]:
     os.environ["SPARK_LOCAL_HOSTNAME"] = "localhost"
     with java_for_spark():
         session = (
-            SparkSession.builder.master("local[2]")
+            SparkSession.builder.master("local[2,4]")
             .config("spark.log.level", "OFF")
             .config("spark.sql.session.timeZone", "America/New_York")
             .config("spark.sql.shuffle.partitions", "2")
