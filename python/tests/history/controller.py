@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import shutil
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
-from checker import Call, History, Job, read_calls
+from checker import History, Job, read_calls
 from invariants import assert_sound
 from psycopg.conninfo import make_conninfo
 
@@ -194,9 +195,9 @@ class Controller:
         with psycopg.connect(self.server.dsn(), autocommit=True) as conn:
             assert_sound(conn)
             conn.execute("set jit = off")
-            jobs = [Job(*row) for row in conn.execute(JOBS).fetchall()]
-        calls: list[Call] = read_calls(sorted(self.folder.glob("*.jsonl")))
-        return Run(History(calls, jobs), self.crashes)
+            rows = conn.execute(JOBS).fetchall()
+        (self.folder / "jobs.json").write_text(json.dumps(rows))
+        return Run(kept_history(self.folder), self.crashes)
 
     def stop(self) -> None:
         for process in self.processes.values():
@@ -237,6 +238,12 @@ def free_run(
                 shutil.copytree(folder, keep, dirs_exist_ok=True)
             server.stop()
             shutil.rmtree(home)
+
+
+def kept_history(folder: Path) -> History:
+    """The history that a run left in a folder."""
+    jobs = [Job(*row) for row in json.loads((folder / "jobs.json").read_text())]
+    return History(read_calls(sorted(folder.glob("*.jsonl"))), jobs)
 
 
 def make_queues(dsn: str) -> None:

@@ -1,9 +1,8 @@
 """The free-running checker: `run.py --seconds 600 --seed 7`. Ends with 1 when a rule is broken.
 
-The seed decides every random choice of every process (each has a generator of its own), so a run
-with the same seed makes the same kind of calls in the same order per process. How the processes
-meet is up to the machine: the same seed does not give the same history. To look at a failure again,
-keep its history with --keep and check that.
+The seed decides every random choice of every process (each has a generator of its own). What comes
+of the choices depends on the answers, and on how the processes meet: the same seed gives a similar
+run, not the same history. So keep the history of a failure with --keep; --check looks at it again.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from checker import History, broken_rules
-from controller import free_run
+from controller import free_run, kept_history
 
 
 def report(history: History) -> str:
@@ -31,15 +30,21 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--seconds", type=float, default=60, help="how long producers run")
     options.add_argument("--seed", type=int, default=random.randrange(10**6))
-    options.add_argument("--keep", type=Path, help="copy the recorded calls to this folder")
+    options.add_argument("--keep", type=Path, help="copy the history to this folder")
+    options.add_argument("--check", type=Path, help="run nothing, check the history of a folder")
     chosen = options.parse_args()
+    if chosen.check:
+        return say(kept_history(chosen.check))
     print(f"seed {chosen.seed}", flush=True)
     done = free_run(chosen.seconds, chosen.seed, keep=chosen.keep)
-    said = report(done.history)
-    claims = len(done.history.claims)
+    print(f"crashes: {dict(done.crashes)}")
+    return say(done.history)
+
+
+def say(history: History) -> int:
+    said = report(history)
     print(
-        f"{len(done.history.calls):,} calls, {len(done.history.jobs):,} jobs, {claims:,} claimed,"
-        f" crashes: {dict(done.crashes)}"
+        f"{len(history.calls):,} calls, {len(history.jobs):,} jobs, {len(history.claims):,} claimed"
     )
     print(said or "every rule holds")
     return 1 if said else 0
