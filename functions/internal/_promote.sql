@@ -36,8 +36,6 @@ begin
         where s.lo = any (array(select h.lo from heads as h))
         order by s.lo
         for update skip locked
-    ), tickets as materialized (
-        select l.lo, nextval('pgbaton.position_seq') as position from locked as l where l.state = 'waiting'
     ), promoted as (
         update pgbaton.span as s
         -- Not pending when it has run: a failed job that was retried after its key had gone on without it.
@@ -46,9 +44,9 @@ begin
                 select from pgbaton.paused_key as k
                 where k.queue_id = s.queue_id and k.singleton_key = s.singleton_key
             )),
-            held_key = s.singleton_key, position = t.position
-        from tickets as t
-        where s.lo = t.lo
+            held_key = s.singleton_key, position = nextval('pgbaton.position_seq')
+        -- Not a join: where the table seems to be empty it would read all of the index, dead entries included.
+        where s.lo = any (array(select l.lo from locked as l where l.state = 'waiting'))
         returning s.*
     )
     select coalesce(array_agg(p::pgbaton.span), '{}') into v_promoted from promoted as p;

@@ -23,14 +23,21 @@ begin
         offset 0
     ) loop
         with held as materialized (
+            -- Found without order, or where the table seems to be empty all of the primary key would be read in order.
             select s.lo from pgbaton.span as s
             where s.lease_token = complete_claim.lease_token
                 and (v_allowed is null or s.queue_id = any (v_allowed))
+            offset 0
+        ), locked as materialized (
+            select s.lo, s.lease_token from pgbaton.span as s
+            where s.lo = any (array(select h.lo from held as h))
             order by s.lo
             for update
         ), removed as (
             delete from pgbaton.span as s
-            where s.lo = any (array(select h.lo from held as h))
+            where s.lo = any (array(
+                select l.lo from locked as l where l.lease_token = complete_claim.lease_token
+            ))
             returning s.*
         )
         select coalesce(array_agg(r::pgbaton.span), '{}') into v_spans from removed as r;
