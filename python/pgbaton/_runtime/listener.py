@@ -81,13 +81,15 @@ class Listener:
                 log.warning("no notifications for now, polling instead: %s", error)
             self._reader = asyncio.create_task(self._read())
 
-    async def _connect(self) -> None:
+    async def _connect(self) -> psycopg.AsyncConnection[Any]:
         connection = await psycopg.AsyncConnection.connect(
             self._dsn,
             autocommit=True,
             prepare_threshold=None,
             fallback_application_name="pgbaton listener",
         )
+        # What arrives while it does something else than to listen.
+        connection.add_notify_handler(lambda notification: self._wake(notification.channel))
         try:
             for channel in list(self._events):
                 await execute(connection, "listen {}", channel)
@@ -95,6 +97,7 @@ class Listener:
             await connection.close()
             raise
         self._connection = connection
+        return connection
 
     async def _stop_reading(self) -> None:
         if self._reader is not None:
@@ -106,19 +109,38 @@ class Listener:
         delay = 0.1
         while True:
             try:
-                if not self.is_up:
-                    await self._connect()
+                connection = self._connection
+                if connection is None or connection.closed:
+                    connection = await self._connect()
                     self._wake_all()
-                assert self._connection is not None
-                async for notification in self._connection.notifies():
-                    delay = 0.1
-                    for event in self._events.get(notification.channel, ()):
-                        event.set()
+                delay = 0.1
+                await self._hear(connection)
             except psycopg.OperationalError as error:
                 log.info("the listening connection is lost: %s", error)
+                if self._connection is not None:
+                    await self._connection.close()
                 self._wake_all()
                 await asyncio.sleep(delay * random.uniform(0.5, 1))  # noqa: S311
                 delay = min(delay * 2, 10)
+
+    async def _hear(self, connection: psycopg.AsyncConnection[Any]) -> None:
+        """Until the connection breaks. Its own notifies() would look ten times a second."""
+        loop, socket = asyncio.get_running_loop(), connection.fileno()
+        readable = asyncio.Event()
+        loop.add_reader(socket, readable.set)
+        try:
+            while True:
+                await readable.wait()
+                readable.clear()
+                connection.pgconn.consume_input()
+                while (notification := connection.pgconn.notifies()) is not None:
+                    self._wake(notification.relname.decode())
+        finally:
+            loop.remove_reader(socket)
+
+    def _wake(self, channel: str) -> None:
+        for event in self._events.get(channel, ()):
+            event.set()
 
     def _wake_all(self) -> None:
         for events in self._events.values():

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 BUSY_HEARTBEAT = 1.0
 """Seconds: a heartbeat also tells which jobs were cancelled."""
-IDLE_HEARTBEAT = 30.0
-MAINTENANCE = 30
+IDLE_HEARTBEAT = 60.0
+MAINTENANCE = 60
 """Seconds, counted from the full minute, since that is when schedules are due."""
 
 
@@ -133,5 +133,5 @@ class Tender:
 
 
 def seconds_to_maintenance(now: float) -> float:
-    """To just after the next half or full minute; jitter keeps workers from meeting."""
+    """To just after the next full minute; jitter keeps workers from meeting."""
     return MAINTENANCE - now % MAINTENANCE + random.uniform(0, 2)  # noqa: S311
