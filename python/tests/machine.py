@@ -333,6 +333,12 @@ class Machine(RuleBasedStateMachine):
     def one(self, query: LiteralString, *args: Any) -> Any:
         return self.rows(query, *args)[0][0]
 
+    def blocked(self, query: LiteralString, *args: Any) -> None:
+        """The call waits for the transaction that is open on the other connection."""
+        self.conn.execute("set lock_timeout = '20 ms'")
+        self.refused("55P03", query, *args)
+        self.conn.execute("set lock_timeout = '20 s'")
+
     def refused(self, sqlstate: str, query: LiteralString, *args: Any) -> None:
         try:
             self.rows(query, *args)
@@ -380,7 +386,7 @@ class Machine(RuleBasedStateMachine):
         self.conn.rollback()
         self.other.rollback()
         self.other.execute("discard sequences")  # job ids that it drew in the last example
-        self.conn.execute("set lock_timeout = '20 ms'")  # who waits for the other waits for ever
+        self.conn.execute("set lock_timeout = '20 s'")  # who waits for the other waits for ever
         empty(self.conn)
         self.conn.execute("update public.clock set instant = to_timestamp(%s)", [NOON])
         for name, (policy, on_exhausted) in QUEUES.items():
@@ -416,7 +422,7 @@ class Machine(RuleBasedStateMachine):
         how, dedup_id = ("skip", f"id {self.model.draw()}") if skips else ("error", None)
         is_in_line = queue != "singleton" or not delay  # else it comes into line when it is due
         if self.model.is_locked(queue, name) and is_in_line:
-            self.refused("55P03", query, queue, name, delay, how, dedup_id)
+            self.blocked(query, queue, name, delay, how, dedup_id)
             return
         if earlier and not skips:
             self.refused("PB006", query, queue, name, delay, how, dedup_id)
@@ -444,7 +450,7 @@ class Machine(RuleBasedStateMachine):
                 " 'enqueued' from (select %s::text as queue, %s::text[] as keys) as i"
             )
         if any(self.model.is_locked(queue, name) for name in names):
-            self.refused("55P03", query, queue, names)
+            self.blocked(query, queue, names)
             return
         for (job, outcome), name in zip(self.rows(query, queue, names), names, strict=True):
             key = None if queue == "standard" else name
@@ -761,7 +767,7 @@ class Machine(RuleBasedStateMachine):
         if job.state not in accepted:
             self.refused("PB003", query, job.queue, job.id)
         elif self.model.is_locked(job.queue, job.key) and waits_for_producers(call, job):
-            self.refused("55P03", query, job.queue, job.id)
+            self.blocked(query, job.queue, job.id)
         elif (call == "retry" and self.model.is_retry_taken(job)) or (
             call == "requeue" and self.model.queued(job.queue, job.key)
         ):
@@ -807,7 +813,7 @@ class Machine(RuleBasedStateMachine):
             self.refused("PB003", query, queue, key)
             return
         if call != "reset" and self.model.is_locked(queue, key):
-            self.refused("55P03", query, queue, key)
+            self.blocked(query, queue, key)
             return
         self.rows(query, queue, key)
         holder = next((j for j in self.model.of_key(queue, key) if j.holds), None)
