@@ -204,7 +204,7 @@ def default_worker_id() -> str:
 
 
 def kind_of(function: Callable[..., Any], process: bool) -> str:
-    is_async = inspect.iscoroutinefunction(function)
+    is_async = any(map(inspect.iscoroutinefunction, (function, function.__call__)))
     if not process:
         return "async" if is_async else "thread"
     if is_async:

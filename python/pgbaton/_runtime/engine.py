@@ -28,11 +28,13 @@ from pgbaton._runtime.outcomes import (
     of_error,
     of_result,
 )
+from pgbaton._runtime.patience import STANDBY, passes
 from pgbaton._runtime.registry import REGISTRY, Place
 from pgbaton._runtime.running import Handler, Run, RunningJob
 from pgbaton._runtime.tender import Tender
 from pgbaton._runtime.threads import Threads
 from pgbaton._runtime.waiting import happens
+from pgbaton.errors import NotPermitted
 from pgbaton.models import ClaimedJob, OnExhausted, QueueInfo, QueuePolicy, Sleep
 
 if TYPE_CHECKING:
@@ -46,12 +48,10 @@ UNKNOWN_TYPE_DELAY = timedelta(minutes=1)
 BUSY_KEY_DELAY = timedelta(seconds=1)
 GRACE = 2.0
 """Seconds that interrupted handlers get to end, and the last calls to succeed."""
+LONGEST_SLEEP = timedelta(minutes=4)
+"""After five minutes the server takes nobody for asleep any more."""
 POLL = timedelta(seconds=1)
 """How often to ask for work while nothing can be heard."""
-PASSING = ("08", "40", "53", "57")
-"""Classes of errors that pass by themselves: a server that restarts, is full, broke a tie."""
-STANDBY = "25006"
-"""The server writes no more: it became a standby, and the connection should find the primary."""
 
 
 @dataclass(frozen=True)
@@ -203,7 +203,7 @@ class Engine:
         """The FIFO queues, for the log; none for a role that may not list queues."""
         try:
             queues = await self.client.list_queues()
-        except psycopg.errors.InsufficientPrivilege:
+        except (psycopg.errors.InsufficientPrivilege, NotPermitted):
             return {}
         return {info.queue: info for info in queues if info.policy is QueuePolicy.FIFO}
 
@@ -300,7 +300,7 @@ class Engine:
                 self._handlers.queues,
                 self._handlers.job_types,
                 settings.tags,
-                settings.poll_every,
+                min(settings.poll_every, LONGEST_SLEEP),
             ),
             until=self._stop,
         )
@@ -516,14 +516,6 @@ class Engine:
         log.log(
             level, "worker %s %s", worker_id, said, extra={"event": event, "worker_id": worker_id}
         )
-
-
-def passes(error: psycopg.DatabaseError) -> bool:
-    """Whether the same call may succeed later; without an SQLSTATE the connection broke."""
-    code = error.sqlstate
-    if code is None:
-        return isinstance(error, psycopg.OperationalError)
-    return code[:2] in PASSING or code in (STANDBY, psycopg.errors.LockNotAvailable.sqlstate)
 
 
 def about(job: ClaimedJob) -> dict[str, Any]:

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 import time
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+import psycopg
+
+from pgbaton._runtime.patience import passes
 from pgbaton._runtime.running import Run
 from pgbaton._runtime.waiting import happens
 from pgbaton.errors import InvalidState, LeaseLost, UnknownJob
 
 if TYPE_CHECKING:
     from pgbaton._runtime.engine import Engine
+
+log = logging.getLogger("pgbaton.worker")
 
 BUSY_HEARTBEAT = 1.0
 """Seconds: a heartbeat also tells which jobs were cancelled."""
@@ -55,8 +61,17 @@ class Tender:
             await self._send_progress()
         if self._maintenance_due <= self._loop.time():
             if self._engine.settings.maintenance:
-                await self._engine.client.run_maintenance()
+                await self._maintain()
             self._maintenance_due = self._loop.time() + seconds_to_maintenance(time.time())
+
+    async def _maintain(self) -> None:
+        """Jobs go on even if upkeep is refused or broken."""
+        try:
+            await self._engine.client.run_maintenance()
+        except psycopg.Error as error:
+            if passes(error):
+                raise
+            log.error("run_maintenance failed: %s", error, extra={"event": "maintenance"})
 
     async def _send_heartbeat(self) -> None:
         settings = self._engine.settings

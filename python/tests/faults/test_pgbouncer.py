@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,7 +25,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from test_contract import public_names
 from whole_contract import call_everything, each_call
 
-from pgbaton import Client
+from pgbaton import Client, Worker
 
 Connection = psycopg.Connection[Any]
 
@@ -181,3 +182,20 @@ def test_a_transaction_keeps_its_connection(through: str) -> None:
         Client(connection=conn).enqueue_job("mail")
         conn.rollback()
         assert other.list_queues() == []
+
+
+@pytest.mark.parametrize("listens", [False, True], ids=["polling", "listening past it"])
+def test_the_worker_runtime_works_through_it(dsn: str, through: str, listens: bool) -> None:
+    """All its calls share one server connection with the producer's."""
+    worker = Worker(through, listen=listens, listen_dsn=dsn)
+    worker.handler("mail")(lambda job: job.payload)
+    thread = threading.Thread(target=worker.run)
+    with Client(through) as producer:
+        producer.create_queue("mail")
+        thread.start()
+        for n in range(3):
+            job_id = producer.enqueue_job("mail", n)
+            wait_until(lambda job_id=job_id: producer.get_job(job_id).finished_at, "the job")
+            assert producer.get_job(job_id).result == n
+        worker.stop()
+        thread.join()

@@ -11,9 +11,9 @@ from typing import Any
 import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
-from workers import Proxy, running, terminate_all, wait_for_state, wait_until
+from workers import Proxy, Running, running, terminate_all, wait_for_state, wait_until
 
-from pgbaton import Client, RunningJob, Worker
+from pgbaton import Client, RunningJob, UnknownQueue, Worker
 from pgbaton.embedded import Server, temporary_server
 from pgbaton.install import install
 
@@ -216,3 +216,37 @@ def test_a_sleeping_worker_calls_maintenance(dsn: str, client: Client) -> None:
         conn.execute("update pgbaton.schedule set next_run_at = now() - interval '1 second'")
     with running(worker):
         wait_until(lambda: client.queue_stats("mail")[0].completed == 1)
+
+
+def test_broken_maintenance_stops_no_jobs(own_dsn: str, caplog: pytest.LogCaptureFixture) -> None:
+    with psycopg.connect(own_dsn) as admin:
+        admin.execute("drop function pgbaton._run_schedules")
+    worker = Worker(own_dsn)
+    worker.handler("mail")(lambda job: None)
+    with Client(own_dsn) as client:
+        client.create_queue("mail")
+        with running(worker):
+            wait_until(lambda: "run_maintenance failed" in caplog.text)
+            wait_for_state(client, client.enqueue_job("mail"), "completed")
+
+
+def test_a_queue_that_is_dropped_ends_the_worker_after_its_jobs(dsn: str, client: Client) -> None:
+    go_on = threading.Event()
+    worker = Worker(dsn)
+    client.create_queue("other")
+
+    @worker.handler("mail")
+    def handle(job: RunningJob) -> None:
+        go_on.wait()
+
+    worker.handler("other")(lambda job: None)
+    job_id = client.enqueue_job("mail")
+    it = Running(worker)
+    wait_for_state(client, job_id, "active")
+    client.drop_queue("other")
+    client.enqueue_job("mail")  # wakes it
+    wait_until(lambda: worker._engine is None or worker._engine._stop.is_set())
+    go_on.set()
+    with pytest.raises(UnknownQueue):
+        it.join()
+    assert client.get_job(job_id).state == "completed"

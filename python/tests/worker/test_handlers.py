@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import process_handlers
@@ -52,6 +53,29 @@ def test_handlers_by_queue_and_job_type(client: Client, worker: Worker) -> None:
         wait_until(lambda: client.queue_stats("mail")[0].completed == 3)
     assert sorted(seen) == [("letter", 1), ("order a", 4), ("other", 2), ("other", 3)]
     assert client.get_job(last).result == "done"
+
+
+def test_any_callable_is_a_handler(client: Client, worker: Worker) -> None:
+    class Called:
+        def __call__(self, job: RunningJob) -> str:
+            return "called"
+
+    class Awaited:
+        async def __call__(self, job: RunningJob) -> str:
+            return "awaited"
+
+        async def method(self, job: RunningJob) -> str:
+            return "method"
+
+    worker.handler("mail", "called")(Called())
+    worker.handler("mail", "awaited")(Awaited())
+    worker.handler("mail", "method")(Awaited().method)
+    worker.handler("mail", "partial")(partial(Called().__call__))
+    for job_type in ("called", "awaited", "method", "partial"):
+        job_id = client.enqueue_job("mail", job_type=job_type)
+        with running(worker):
+            wait_for_state(client, job_id, "completed")
+        assert client.get_job(job_id).result == job_type.replace("partial", "called")
 
 
 def test_only_the_job_types_of_handlers_are_claimed(client: Client, worker: Worker) -> None:
