@@ -203,7 +203,7 @@ def default_worker_id() -> str:
     return f"{socket.gethostname()[:200]}-{os.getpid()}-{secrets.token_hex(3)}"
 
 
-def kind_of(function: Callable[..., Any], process: bool) -> str:
+def kind_of(function: Any, process: bool) -> str:
     is_async = any(map(inspect.iscoroutinefunction, (function, function.__call__)))
     if not process:
         return "async" if is_async else "thread"
