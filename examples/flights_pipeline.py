@@ -196,6 +196,7 @@ def main() -> None:
         dsn = server.dsn(tcp=True)  # JDBC knows no unix sockets
         install(dsn)
         builder = SparkSession.builder.config("spark.log.level", "ERROR")
+        builder = builder.config("spark.sql.session.timeZone", "UTC")
         spark = builder.config("spark.ui.enabled", "false").getOrCreate()
         print(f"Spark {spark.version} on {java}")
         report = run(spark, dsn, given.out, given.sample)
