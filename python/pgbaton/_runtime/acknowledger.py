@@ -114,7 +114,7 @@ class Acknowledger:
         """One call for outcomes that differ in nothing but the job; returns the verdicts."""
         first, outcome = group[0]
         ids, token = [run.job.id for run, _ in group], first.job.lease_token
-        if isinstance(outcome, Completed):
+        if isinstance(outcome, Completed) and len(group) > 1:
             results = [o.result for _, o in group if isinstance(o, Completed)]
             has_results = any(result is not None for result in results)
             return _words(
@@ -128,7 +128,9 @@ class Acknowledger:
         if isinstance(outcome, Released):
             return _words(await self._client.release_jobs(ids, token, outcome.run_in))
         try:
-            if isinstance(outcome, Failed):
+            if isinstance(outcome, Completed):  # the short way for one job
+                await self._client.complete_job(ids[0], outcome.result, token)
+            elif isinstance(outcome, Failed):
                 await self._client.fail_job(ids[0], outcome.message, token, True, outcome.retry_in)
             elif outcome.message:
                 await self._client.stop_job_with_retry(ids[0], outcome.message, token)
