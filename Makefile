@@ -15,10 +15,10 @@ timed = start=$$(date +%s); $(2); status=$$?; \
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 .PHONY: help build install lint fmt sync test test-sql test-python test-spark proof prove coverage check \
-	demo demo-smoke db bench bench-spark docs freeze pgbouncer clean
+	demo demo-smoke example-webhooks db bench bench-spark docs freeze pgbouncer clean
 
 help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 14
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 18
 
 build: ## make install.sql and the extension files in build/
 	@$(PYTHON) python/pgbaton/_assemble.py build
@@ -82,6 +82,9 @@ demo: $(VENV)/.demo ## push 336,776 flights through Spark and the queue, in orde
 
 demo-smoke: $(VENV)/.demo ## the demo on 10,000 flights
 	$(VENV)/bin/pgbaton demo --sample 10000 --out build/demo
+
+example-webhooks: $(VENV)/.embedded ## deliver webhooks in order to receivers that fail
+	$(PY) examples/ordered_webhooks.py
 
 db: $(VENV)/.embedded ## start the embedded database with this build in it, print its DSN
 	@$(VENV)/bin/pgbaton db start

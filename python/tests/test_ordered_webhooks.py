@@ -1,0 +1,74 @@
+"""examples/ordered_webhooks.py delivers in order, and notices when it does not."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from pgbaton import Client, _assemble
+
+EXAMPLE = _assemble.source_root() / "examples" / "ordered_webhooks.py"
+
+
+@pytest.fixture
+def example(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    spec = importlib.util.spec_from_file_location("ordered_webhooks", EXAMPLE)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, spec.name, module)  # where dataclasses look
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_event_arrives_in_order(
+    dsn: str, example: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    figures = example.run(dsn)
+    assert example.is_right(figures)
+    assert (figures["events"], figures["deliveries"], figures["given up"]) == (60, 84, 1)
+    assert figures["retries"] == figures["failures"] - 1 > 20
+    lines = capsys.readouterr().out.splitlines()
+    assert sum("  attempt " in line for line in lines) == figures["attempts"]
+    billed = [line.split()[2] for line in lines if line.startswith("billing    order-1 ")]
+    assert list(dict.fromkeys(billed)) == example.STEPS
+
+
+def test_keys_that_keep_nothing_in_order_are_noticed(
+    dsn: str, example: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class KeyOfEachEvent(Client):
+        def publish(self, topic: str, payload: Any, singleton_key: Any) -> list[int]:
+            return super().publish(topic, payload, f"{singleton_key} {topic}")
+
+    monkeypatch.setattr(example, "Client", KeyOfEachEvent)
+    figures = example.run(dsn)
+    assert figures["order violations"] > 0
+    assert not example.is_right(figures)
+
+
+@pytest.mark.parametrize(
+    ("arrivals", "violations"),
+    [
+        ([(1, 200), (2, 200), (4, 200)], 0),
+        ([(1, 503), (1, None), (1, 200), (2, 422), (3, 200)], 0),
+        ([(1, 503), (2, 200)], 1),
+        ([(1, None), (2, 503), (1, 200), (2, 200)], 2),
+        ([(2, 200), (1, 200)], 1),
+    ],
+)
+def test_what_is_out_of_order(
+    example: ModuleType, arrivals: list[tuple[int, int | None]], violations: int
+) -> None:
+    assert example.order_violations([example.Arrival(*a) for a in arrivals]) == violations
+
+
+def test_what_is_not_right(example: ModuleType) -> None:
+    right = {"accepted": 2, "given up": 1, "deliveries": 3, "lost": 0, "order violations": 0}
+    assert example.is_right(right)
+    for wrong in ({"accepted": 1}, {"lost": 1}, {"order violations": 1}):
+        assert not example.is_right(right | wrong)
