@@ -52,8 +52,8 @@ def fields_of(schema: StructType) -> list[Field]:
     """
     fields = [_field(index, column.name, column.dataType) for index, column in enumerate(schema)]
     names = [field.parameter for field in fields]
-    if double := {name for name in names if names.count(name) > 1}:
-        raise ValueError(f'column "{min(double)}" is there twice')
+    if double := [field.column for field in fields if names.count(field.parameter) > 1]:
+        raise ValueError(f'column "{double[-1]}" is there twice')
     if "payloads" not in names:
         raise ValueError(f'there is no column "payload", but {", ".join(schema.names) or "none"}')
     return sorted(fields, key=lambda field: field.parameter)

@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import psycopg
@@ -141,10 +142,14 @@ class Stage:
     def write(self, batches: Iterator[pa.RecordBatch]) -> Staged:
         """Runs in a task. A refusal is a result: Spark would try an exception again, and log it."""
         attempt, rows = str(uuid.uuid4()), 0
+        pending = chunks(batches)
+        first = next(pending, None)
+        if first is None:
+            return Staged(attempt, 0)
         statement = self._statement()
         try:
             with self.target.connect() as connection:
-                for number, chunk in enumerate(chunks(batches)):
+                for number, chunk in enumerate(chain([first], pending)):
                     given = literals(self.fields, chunk)
                     connection.execute(statement, [attempt, number, *given.values()], prepare=False)
                     rows += chunk.num_rows

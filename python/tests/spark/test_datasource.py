@@ -1,0 +1,267 @@
+"""The data source `pgbaton`: what it takes, what it refuses, and streams that come again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg.conninfo import make_conninfo
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming import DataStreamWriter
+
+from pgbaton.spark import enqueue, foreach_batch, register
+
+Conn = psycopg.Connection[Any]
+Drain = Callable[[str], list[tuple[Any, ...]]]
+
+
+@pytest.fixture
+def write(spark: SparkSession, dsn: str, queues: None) -> Callable[..., None]:
+    register(spark)
+
+    def append(df: DataFrame, queue: str = "mail", **options: str) -> None:
+        writer = df.write.format("pgbaton").mode("append")
+        writer.options(dsn=dsn, queue=queue, **options).save()
+
+    return append
+
+
+def payloads(conn: Conn) -> list[Any]:
+    return [p for (p,) in conn.execute("select payload from pgbaton.job order by id").fetchall()]
+
+
+# Columns ------------------------------------------------------------------------------------------
+def test_all_columns_arrive(spark: SparkSession, conn: Conn, write: Callable[..., None]) -> None:
+    df = spark.sql(
+        "select named_struct('n', 1) as payload, 'a\"\\\\b' as singleton_key, 150 as priority,"
+        " 'bill' as JOB_TYPE, array('y', 'x \"q\"') as tags, 7L as order_no, 'd1' as dedup_id,"
+        " timestamp'2999-01-01 00:00:00.25Z' as run_at"
+    )
+    write(df, "orders")
+    assert conn.execute(
+        "select payload, singleton_key, priority, job_type, tags, run_at from pgbaton.live_jobs"
+    ).fetchall() == [
+        ({"n": 1}, 'a"\\b', 150, "bill", ['x "q"', "y"], datetime(2999, 1, 1, 0, 0, 0, 250000, UTC))
+    ]
+    write(df, "orders")
+    assert len(payloads(conn)) == 1  # its dedup_id is known
+
+
+def test_payload_of_any_type_is_the_json_that_spark_makes(
+    spark: SparkSession, conn: Conn, write: Callable[..., None]
+) -> None:
+    df = spark.sql(
+        """
+        select named_struct(
+            't', timestamp'2020-07-01 12:00:00.123456Z', 'n', timestamp_ntz'2020-07-01 12:00:00',
+            'd', date'0001-01-01', 'dec', cast(1.10 as decimal(30,2)),
+            'tiny', cast(0.0000001 as decimal(20,10)), 'f', float(1.1), 'e', double(1e300),
+            'nan', double('NaN'), 'inf', float('-Infinity'), 'big', 9007199254740993L,
+            'b', true, 'bytes', binary('ab'), 'none', cast(null as string),
+            'text', 'é"\\\\日本', 'm', map('k', array(1, null)), 's', named_struct('x', null),
+            'v', parse_json('{"x": [1, 2.50, null]}')
+        ) as payload
+        """
+    )
+    write(df)
+    enqueue(df, conn_dsn(conn), "mail", payload="payload", method="datasource")
+    ours, sparks = (
+        json.loads(text)
+        for (text,) in conn.execute("select payload::text from pgbaton.job order by id").fetchall()
+    )
+    assert ours == sparks
+    assert (ours["t"], ours["n"]) == ("2020-07-01T12:00:00.123456Z", "2020-07-01T12:00:00.000000")
+    assert (ours["f"], ours["big"], ours["nan"]) == (1.1, 9007199254740993, "NaN")
+    [(exact,)] = conn.execute(
+        "select distinct (payload ->> 'dec') || ' ' || (payload ->> 'tiny') from pgbaton.job"
+    ).fetchall()
+    assert exact == "1.10 0.0000001000"
+
+
+def conn_dsn(conn: Conn) -> str:
+    return make_conninfo(conn.info.dsn, password=conn.info.password)
+
+
+def test_order_no_orders_the_rows_of_all_partitions(
+    spark: SparkSession, write: Callable[..., None], drain: Drain
+) -> None:
+    df = spark.range(0, 1000, 1, 4).selectExpr(
+        "to_json(struct(id)) as payload", "'k' as singleton_key", "-id as order_no"
+    )
+    write(df, "orders")
+    assert [job[1]["id"] for job in drain("orders")] == list(range(999, -1, -1))
+
+
+def test_an_empty_dataframe_is_no_jobs(
+    spark: SparkSession, conn: Conn, write: Callable[..., None]
+) -> None:
+    write(spark.createDataFrame([], "payload string"))
+    assert payloads(conn) == []
+
+
+def test_a_named_run_is_enqueued_once(
+    spark: SparkSession, conn: Conn, write: Callable[..., None]
+) -> None:
+    df = spark.range(10).selectExpr("to_json(struct(id)) as payload")
+    for partitions in (1, 3):
+        write(df.repartition(partitions), run_id="r")
+    assert len(payloads(conn)) == 10
+    with pytest.raises(Exception, match="begun with other data"):
+        write(df.where("id < 9"), run_id="r")
+
+
+# Refusals -----------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("message", "select", "options"),
+    [
+        ('there is no column "payload", but priority', "1 as priority", {}),
+        ('column "colour" is not one of a job', "'1' as payload, 'red' as colour", {}),
+        (
+            'column "Payload" is there twice|COLUMN_ALREADY_EXISTS',
+            "'1' as payload, '2' as Payload",
+            {},
+        ),
+        ('column "priority" is of string', "'1' as payload, '5' as priority", {}),
+        ('column "run_at" is of date', "'1' as payload, date'2020-01-01' as run_at", {}),
+        (
+            'column "run_at" is of timestamp_ntz',
+            "'1' as payload, timestamp_ntz'2020-01-01' as run_at",
+            {},
+        ),
+        ('column "tags" is of string', "'1' as payload, 'a' as tags", {}),
+        ('column "payload" is of int', "1 as payload", {}),
+        ('column "payload" holds a interval', "array(interval '1' day) as payload", {}),
+        ('column "payload" holds a map<int,int>', "map(1, 2) as payload", {}),
+        ('there is no option "colour"', "'1' as payload", {"colour": "red"}),
+        ('there is no option "stream_id"', "'1' as payload", {"stream_id": "s"}),
+        ('queue "nope" does not exist', "'1' as payload", {"queue": "nope"}),
+        (
+            'no column "singleton_key", and "orders" is a FIFO',
+            "'1' as payload",
+            {"queue": "orders"},
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_write_is_said_before_it_begins(
+    spark: SparkSession,
+    conn: Conn,
+    write: Callable[..., None],
+    message: str,
+    select: str,
+    options: dict[str, str],
+) -> None:
+    with pytest.raises(Exception, match=message):
+        write(spark.sql(f"select {select}"), **options)
+    assert payloads(conn) == []
+
+
+def test_an_option_that_is_missing_and_overwrite(
+    spark: SparkSession, conn: Conn, dsn: str, write: Callable[..., None]
+) -> None:
+    df = spark.sql("select '1' as payload")
+    with pytest.raises(Exception, match='option "queue" is missing'):
+        df.write.format("pgbaton").mode("append").option("dsn", dsn).save()
+    with pytest.raises(Exception, match='option "dsn" is missing'):
+        df.write.format("pgbaton").mode("append").option("queue", "mail").save()
+    with pytest.raises(Exception, match="never overwritten"):
+        df.write.format("pgbaton").mode("overwrite").options(dsn=dsn, queue="mail").save()
+    assert payloads(conn) == []
+
+
+@pytest.mark.parametrize(
+    ("message", "select"),
+    [
+        ('column "payload" holds text that is not JSON', "'\"secret' as payload"),
+        (r'column "payload" holds \\u0000', "'\"secret\\\\u0000\"' as payload"),
+        ('column "payload" holds a NUL character', "concat('\"secret', char(0), '\"') as payload"),
+        ('column "job_type" holds a NUL', "'1' as payload, concat('secret', char(0)) as job_type"),
+        ("payload is null", "cast(null as string) as payload"),
+        ("priority or job_type is null", "'1' as payload, cast(null as int) as priority"),
+        ("out of range", "'1' as payload, 3000000000 as priority"),
+        ("dedup_id is empty", "'1' as payload, '' as dedup_id"),
+    ],
+)
+def test_a_row_that_is_refused_refuses_them_all_and_shows_no_value(
+    spark: SparkSession,
+    conn: Conn,
+    write: Callable[..., None],
+    capfd: pytest.CaptureFixture[str],
+    message: str,
+    select: str,
+) -> None:
+    good = spark.range(10).selectExpr("to_json(struct(id)) as payload")
+    bad = spark.sql(f"select {select}")
+    with pytest.raises(Exception, match=message) as refusal:
+        write(good.union(bad) if good.columns == bad.columns else bad)
+    assert "secret" not in str(refusal.value)
+    assert "secret" not in capfd.readouterr().err
+    assert payloads(conn) == []
+    assert conn.execute("select count(*) from pgbaton.spark_chunk").fetchone() == (0,)
+
+
+# Streams ------------------------------------------------------------------------------------------
+@pytest.fixture(params=["format", "foreachBatch"])
+def sink(
+    request: pytest.FixtureRequest, spark: SparkSession, dsn: str, queues: None
+) -> Callable[[DataFrame], DataStreamWriter]:
+    """Both ways to write a stream of JSON orders."""
+    register(spark)
+
+    def by_format(df: DataFrame) -> DataStreamWriter:
+        rows = df.select(
+            F.to_json(F.struct("*")).alias("payload"), F.col("k").alias("singleton_key")
+        )
+        return rows.writeStream.format("pgbaton").options(dsn=dsn, queue="orders", stream_id="s")
+
+    def by_batch(df: DataFrame) -> DataStreamWriter:
+        return df.writeStream.foreachBatch(foreach_batch("orders", dsn, "s", key="k", order_by="n"))
+
+    return by_format if request.param == "format" else by_batch
+
+
+def test_a_micro_batch_that_comes_again_after_a_restart_is_enqueued_once(
+    spark: SparkSession,
+    conn: Conn,
+    sink: Callable[[DataFrame], DataStreamWriter],
+    drain: Drain,
+    tmp_path: Path,
+) -> None:
+    folder, checkpoint = tmp_path / "orders", tmp_path / "checkpoint"
+    folder.mkdir()
+
+    def run(batch: int) -> None:
+        lines = [
+            json.dumps({"k": f"k{n % 3}", "n": n}) for n in range(batch * 100, batch * 100 + 100)
+        ]
+        (folder / f"{batch}.json").write_text("\n".join(lines))
+        orders = spark.readStream.schema("k string, n int").json(str(folder))
+        stream = sink(orders).option("checkpointLocation", str(checkpoint))
+        stream.trigger(availableNow=True).start().awaitTermination()
+
+    run(0)
+    run(1)
+    # As if the driver had died between the commit of the database and the note of it in Spark.
+    for path in (checkpoint / "commits").glob("*1*"):
+        path.unlink()
+    run(2)
+    assert conn.execute("select count(*) from pgbaton.enqueue_run").fetchone() == (3,)
+    seen: dict[str, list[int]] = {}
+    for key, payload, _ in drain("orders"):
+        seen.setdefault(key, []).append(payload["n"])
+    assert seen == {f"k{k}": [n for n in range(300) if n % 3 == k] for k in range(3)}
+
+
+def test_a_stream_needs_a_name(spark: SparkSession, dsn: str, queues: None, tmp_path: Path) -> None:
+    register(spark)
+    orders = spark.readStream.schema("payload string").json(str(tmp_path))
+    stream = orders.writeStream.format("pgbaton").options(dsn=dsn, queue="mail")
+    (tmp_path / "one.json").write_text('{"payload": "1"}')
+    query = stream.option("checkpointLocation", str(tmp_path / "c")).start()
+    with pytest.raises(Exception, match='option "stream_id" is missing'):
+        query.processAllAvailable()
