@@ -4,11 +4,13 @@ language plpgsql volatile
 as $$
 declare
     v_has_paused constant boolean := exists (select from pgbaton.paused_key);
+    v_los bigint[];
+    v_positions bigint[];
     v_count bigint;
     v_lane_ids integer[];
 begin
     with due as materialized (
-        select s.lo, s.policy, s.queue_id, s.singleton_key, s.held_key
+        select s.lo
         from pgbaton.span as s
         where not s.ready and s.state in ('pending', 'retry', 'unknown_retry')
             and s.run_at >= due_from and s.run_at <= at
@@ -16,28 +18,41 @@ begin
         limit max_spans
         for update skip locked
     ), tickets as materialized (
-        -- Of a policy with a baton and without it, it goes to the line of its key. Holding a paused key it is due for
-        -- good.
-        select
-            d.*, nextval('pgbaton.position_seq') as position,
-            d.policy is null or d.policy not in ('singleton', 'stately') or d.held_key is not null as is_ready,
-            v_has_paused and exists (
-                select from pgbaton.paused_key as k
-                where k.queue_id = d.queue_id and k.singleton_key = d.held_key
-            ) as is_paused
-        from due as d
-    ), made_due as (
+        select d.lo, nextval('pgbaton.position_seq') as position from due as d
+    )
+    select array_agg(t.lo order by t.lo), array_agg(t.position order by t.lo) into v_los, v_positions
+    from tickets as t;
+    if v_los is null then
+        return 0;
+    end if;
+
+    with made_due as (
         update pgbaton.span as s
-        set ready = t.is_ready and not t.is_paused, position = t.position,
-            run_at = case when not t.is_paused then s.run_at end,
-            state = case when t.is_ready then s.state else 'waiting' end,
-            key_position = case when t.is_ready then s.key_position else t.position end
-        from tickets as t
-        where s.lo = t.lo
-        returning s.hi - s.lo + 1 as jobs, s.lane_id
+        set (ready, position, run_at, state, key_position) = (
+            select
+                t.is_ready and not t.is_paused, t.position, case when not t.is_paused then s.run_at end,
+                case when t.is_ready then s.state else 'waiting' end,
+                case when t.is_ready then s.key_position else t.position end
+            from (
+                select
+                    -- The place of lo in v_los, which are in order.
+                    v_positions[width_bucket(s.lo, v_los)] as position,
+                    -- Of a policy with a baton and without it, it goes to the line of its key.
+                    s.policy is null or s.policy not in ('singleton', 'stately') or s.held_key is not null as is_ready,
+                    -- Holding a paused key it is due for good.
+                    v_has_paused and exists (
+                        select from pgbaton.paused_key as k
+                        where k.queue_id = s.queue_id and k.singleton_key = s.held_key
+                    ) as is_paused
+                offset 0
+            ) as t
+        )
+        -- Not a join: where the table seems to be empty it would read all of the index, dead entries included.
+        where s.lo = any (v_los)
+        returning s.hi - s.lo + 1 as jobs, s.lane_id, s.state, s.queue_id, s.singleton_key
     ), queued as (
         insert into pgbaton.baton_release (queue_id, singleton_key)
-        select t.queue_id, t.singleton_key from tickets as t where not t.is_ready
+        select m.queue_id, m.singleton_key from made_due as m where m.state = 'waiting'
     )
     select coalesce(sum(m.jobs), 0), array_agg(distinct m.lane_id) into v_count, v_lane_ids from made_due as m;
     if v_count > 0 and exists (select from pgbaton.sleeper) then

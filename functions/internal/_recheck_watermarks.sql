@@ -1,24 +1,18 @@
-create or replace function pgbaton._recheck_watermarks()
+create or replace function pgbaton._recheck_watermarks(proven xid8)
 returns bigint
 language plpgsql volatile
 as $$
 declare
-    -- Watermarks whose transactions had ended at the last sweep were proven then.
-    v_proven constant xid8 := coalesce((
-        select w.below_xid from pgbaton.watermark as w
-        where w.kind = 'sweep' and w.lane_id = 0
-        order by w.kind desc, w.lane_id desc, w.value desc limit 1
-    ), '0'::xid8);
     v_count bigint;
 begin
     with doubted as (
         select
             w.lane_id, max(w.value) as up_to,
-            coalesce(max(w.value) filter (where w.below_xid < v_proven), 0) as start
+            coalesce(max(w.value) filter (where w.below_xid < _recheck_watermarks.proven), 0) as start
         from pgbaton.watermark as w
         where w.kind = 'lane'
         group by w.lane_id
-        having bool_or(w.below_xid >= v_proven)
+        having bool_or(w.below_xid >= _recheck_watermarks.proven)
     )
     insert into pgbaton.rewind (lane_id, position)
     select d.lane_id, f.position
@@ -36,6 +30,6 @@ begin
     return v_count;
 end;
 $$;
-comment on function pgbaton._recheck_watermarks() is
+comment on function pgbaton._recheck_watermarks(xid8) is
 'Looks for claimable spans that were committed behind a watermark that a long transaction kept from being
-proven, and sends the scan of their lane back to them. Returns how many lanes that were.';
+proven (those from proven on), and sends the scan of their lane back to them. Returns how many lanes that were.';
