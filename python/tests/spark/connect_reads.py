@@ -1,0 +1,66 @@
+"""Run by test_connect_read.py, in a process of its own: reads and claims through Spark Connect."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from pgbaton.demo import java_for_spark
+from pgbaton.spark import (
+    claim,
+    jar_path,
+    jdbc_options,
+    read_blocked,
+    read_history,
+    register,
+    snapshot,
+)
+
+
+def main(dsn: str, folder: str) -> dict[str, Any]:
+    """What each way of reading gave; the database has 30 finished jobs and 10 pending ones."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["SPARK_LOCAL_HOSTNAME"] = "localhost"
+    with java_for_spark():
+        builder = SparkSession.builder.remote("local[2]").config("spark.jars", jar_path())
+        spark = builder.config("spark.sql.session.timeZone", "America/New_York").getOrCreate()
+        register(spark)
+        with snapshot(dsn) as moment:
+            history = read_history(spark, dsn, "mail", partitions=2, snapshot=moment)
+            found: dict[str, Any] = {"session": type(spark).__module__, "history": rows(history)}
+        options = {**jdbc_options(dsn), "dbtable": "pgbaton.finished_jobs"}
+        through_jdbc = spark.read.format("jdbc").options(**options).load()
+        found["jdbc_is_the_same"] = through_jdbc.select(*history.columns).dtypes == history.dtypes
+        found["jdbc"] = rows(through_jdbc.select(*history.columns))
+        live = spark.read.format("pgbaton").options(dsn=dsn, jobs="live").load()
+        found["pending"] = live.where("state = 'pending'").count()
+        found["blocked"] = read_blocked(spark, dsn).count()
+        with claim(spark, dsn, "mail", 6, partitions=2) as held:
+            done = held.ack(held.jobs.selectExpr("id", "to_json(struct(attempt)) as result"))
+            found["acked"] = done.done
+        stream = spark.readStream.format("pgbaton").options(dsn=dsn).load()
+        query = (
+            stream.writeStream.format("parquet")
+            .options(path=f"{folder}/ended", checkpointLocation=f"{folder}/checkpoint")
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination()
+        found["streamed"] = spark.read.parquet(f"{folder}/ended").count()
+        spark.stop()
+    return found
+
+
+def rows(df: DataFrame) -> list[list[str]]:
+    """Instants as such, whatever the zone of the session."""
+    instants = [name for name, kind in df.dtypes if kind == "timestamp"]
+    as_numbers = {name: df[name].cast("double") for name in instants}
+    return sorted([str(value) for value in row] for row in df.withColumns(as_numbers).collect())
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(*sys.argv[1:])))
