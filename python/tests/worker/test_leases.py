@@ -196,3 +196,33 @@ def test_a_worker_never_holds_more_than_its_capacity(
         wait_until(lambda: seen.append(held(conn)) or client.queue_stats("mail")[0].completed == 20)
     assert max(seen) <= capacity
     assert gate.most_at_once == capacity
+
+
+def test_no_two_jobs_of_a_key_run_at_once_whatever_is_taken_away(dsn: str, client: Client) -> None:
+    """Three workers of one process lose their leases again and again while threads run."""
+    client.create_fifo_queue("chaos", max_attempts=None)
+    inside: set[str | None] = set()
+    overlaps: list[int] = []
+    runs: list[int] = []
+    lock = threading.Lock()
+
+    def handle(job: RunningJob) -> None:
+        with lock:
+            runs.append(job.id)
+            if job.singleton_key in inside:
+                overlaps.append(job.id)
+            inside.add(job.singleton_key)
+        threading.Event().wait(0.05)
+        with lock:
+            inside.discard(job.singleton_key)
+
+    ids = client.enqueue_batch("chaos", range(60), [f"key {n % 6}" for n in range(60)])
+    workers = [Worker(dsn, capacity=4) for _ in range(3)]
+    for worker in workers:
+        worker.handler("chaos")(handle)
+    with running(workers[0]), running(workers[1]), running(workers[2]):
+        for n in range(10):
+            wait_until(lambda n=n: len(runs) > 3 * n)
+            client.mark_worker_unresponsive(workers[n % 3].worker_id)
+        wait_until(lambda: client.queue_stats("chaos")[0].completed == len(ids))
+    assert overlaps == []
