@@ -23,7 +23,7 @@ def check(seconds: float, name: str) -> None:
 
 @pytest.mark.timeout(300)
 def test_a_short_run() -> None:
-    check(15, "history_short")
+    check(12, "history_short")
 
 
 @pytest.mark.proof
