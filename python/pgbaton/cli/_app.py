@@ -15,6 +15,7 @@ from pgbaton.cli import (
     _metrics,
     _queues,
     _schedules,
+    _serve,
     _setup,
     _top,
     _watch,
@@ -34,6 +35,7 @@ COMMANDS: list[Callable[..., None]] = [
     _enqueue.enqueue,
     _workers.maintain,
     _metrics.metrics,
+    _serve.serve,
     _setup.demo,
 ]
 GROUPS: dict[str, tuple[str, list[Callable[..., None]]]] = {

@@ -1,0 +1,267 @@
+"""Messages pushed to streams: one claim for all streams of a caller and queue."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterable
+from datetime import timedelta
+
+import psycopg
+
+from pgbaton._async.client import AsyncClient
+from pgbaton._runtime.listener import Listener
+from pgbaton._runtime.waiting import happens
+from pgbaton.models import ClaimedJob, Sleep
+
+log = logging.getLogger("pgbaton.http")
+
+MOST_CLAIMED = 1000
+SLEEP = timedelta(seconds=30)
+POLL = 1.0
+"""Seconds between two looks while notifications would not be heard."""
+CHECK = 10.0
+"""Seconds after which it is looked whether somebody else ended a message."""
+RETURNS = 3
+"""So often a message that was sent goes back for free when its stream ends."""
+REMEMBERED = 10_000
+
+
+class Stream:
+    """What one reader holds: never more than its capacity, sent or not."""
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+        self.held: dict[int, ClaimedJob] = {}
+        self.outbox: deque[ClaimedJob | int] = deque()
+        """Messages to send; an id alone says that the message was cancelled."""
+        self.has_ended = False
+        self._some = asyncio.Event()
+
+    @property
+    def free(self) -> int:
+        return self.capacity - len(self.held)
+
+    def give(self, job: ClaimedJob) -> None:
+        self.held[job.id] = job
+        self.put(job)
+
+    def put(self, item: ClaimedJob | int) -> None:
+        self.outbox.append(item)
+        self._some.set()
+
+    def end(self) -> None:
+        self.has_ended = True
+        self._some.set()
+
+    async def next(self, seconds: float) -> ClaimedJob | int | None:
+        """What is to be sent; None after so long without anything, or when it has ended."""
+        if not self.outbox and not self.has_ended:
+            self._some.clear()
+            await happens(self._some, seconds)
+        return self.outbox.popleft() if self.outbox and not self.has_ended else None
+
+
+class Hub:
+    """Claims for its streams, extends their leases, gives back what their ends leave."""
+
+    def __init__(self, client: AsyncClient, listener: Listener, caller: str, queue: str) -> None:
+        self._client = client
+        self._listener = listener
+        self.queue = queue
+        name = f"http {socket.gethostname()[:60]} {os.getpid()} {caller}: {queue}"
+        self.worker_id = name.encode()[:255].decode(errors="ignore")
+        self.streams: dict[Stream, None] = {}
+        self._left: list[ClaimedJob] = []
+        self._sent_before: Counter[int] = Counter()
+        self._extended_at: dict[int, float] = {}
+        self._cancelled: set[int] = set()
+        self._work = asyncio.Event()
+        self._channel: str | None = None
+        self._loop = asyncio.get_running_loop()
+        self._task: asyncio.Task[None] | None = None
+
+    # What the streams do
+
+    async def check(self) -> None:
+        """Raises what a stream of the caller would meet: no such queue, or not permitted."""
+        await self._lie_down()
+
+    def open(self, capacity: int) -> Stream:
+        stream = Stream(capacity)
+        self.streams[stream] = None
+        self._work.set()
+        if self._task is None or self._task.done():
+            self._task = self._loop.create_task(self._serve())
+        return stream
+
+    def close(self, stream: Stream) -> None:
+        """At once; what it held goes back in the background."""
+        if stream not in self.streams:
+            return
+        del self.streams[stream]
+        waiting = {job.id for job in stream.outbox if isinstance(job, ClaimedJob)}
+        for job in stream.held.values():
+            if job.id in waiting or self._may_return(job.id):
+                self._left.append(job)
+        stream.held.clear()
+        self._work.set()
+
+    def _may_return(self, job_id: int) -> bool:
+        """Not for ever: what ends every stream it is sent to has to cost attempts."""
+        if len(self._sent_before) > REMEMBERED:
+            self._sent_before.clear()
+        self._sent_before[job_id] += 1
+        return self._sent_before[job_id] <= RETURNS
+
+    def ended(self, stream: Stream, job_id: int) -> None:
+        """A message was acknowledged, rejected or lost: there is room for another one."""
+        self._sent_before.pop(job_id, None)
+        self._cancelled.discard(job_id)
+        if stream.held.pop(job_id, None) is not None:
+            self._work.set()
+
+    @property
+    def is_idle(self) -> bool:
+        return not self.streams and (self._task is None or self._task.done())
+
+    def is_cancelled(self, job_id: int) -> bool:
+        return job_id in self._cancelled
+
+    async def finish(self) -> None:
+        """Ends all streams and waits until everything went back."""
+        for stream in list(self.streams):
+            stream.end()
+            self.close(stream)
+        if self._task is not None:
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    # What is done in the background
+
+    async def _serve(self) -> None:
+        delay, empty = 0.1, 0
+        while self.streams or self._left:
+            try:
+                self._work.clear()
+                await self._give_back()
+                await self._extend()
+                jobs = await self._claim()
+                delay, empty = 0.1, 0 if jobs else empty + 1
+                if not jobs and not self._left:
+                    await self._sleep(empty)
+            except psycopg.OperationalError as error:
+                log.warning("streams of %s wait: %s", self.queue, error)
+                if not self.streams:
+                    return  # the leases end by themselves
+                await asyncio.sleep(delay)
+                delay = min(delay * 2, POLL)
+            except psycopg.Error as error:
+                log.warning("the streams of %s end: %s", self.queue, error)
+                for stream in list(self.streams):
+                    stream.end()
+                    self.close(stream)
+                self._left.clear()
+        if self._channel is not None:
+            await self._listener.unlisten(self._channel, self._work)
+            self._channel = None
+
+    async def _claim(self) -> list[ClaimedJob]:
+        free = sum(stream.free for stream in self.streams)
+        if free == 0:
+            return []
+        jobs = await self._client.claim_job_batch(
+            self.worker_id, [self.queue], batch_size=min(free, MOST_CLAIMED)
+        )
+        if jobs:
+            self._extended_at[jobs[0].lease_token] = self._loop.time()
+            self._deal(jobs)
+        return jobs
+
+    def _deal(self, jobs: list[ClaimedJob]) -> None:
+        """One after the other, so that each stream with room gets some."""
+        turn = deque(stream for stream in self.streams if stream.free)
+        served: dict[Stream, None] = {}
+        for job in jobs:
+            if not turn:  # streams have ended meanwhile
+                self._left.append(job)
+                continue
+            stream = turn.popleft()
+            stream.give(job)
+            served[stream] = None
+            if stream.free:
+                turn.append(stream)
+        for stream in served:  # the others come first next time
+            self.streams[stream] = self.streams.pop(stream)
+
+    async def _give_back(self) -> None:
+        left, self._left = self._left, []
+        for token, jobs in by_token(left).items():
+            try:
+                verdicts = await self._client.release_jobs([job.id for job in jobs], token)
+            except psycopg.OperationalError:
+                self._left += left
+                raise
+            for verdict in verdicts:
+                if verdict.verdict == "invalid_state" and verdict.job_id in self._cancelled:
+                    self._cancelled.discard(verdict.job_id)
+                    await self._client.acknowledge_cancellation(verdict.job_id, True, token)
+
+    async def _extend(self) -> None:
+        """Extends the leases of which a third is over, and notices what others have ended."""
+        holders = {job_id: stream for stream in self.streams for job_id in stream.held}
+        held = by_token(job for stream in self.streams for job in stream.held.values())
+        self._extended_at = {t: at for t, at in self._extended_at.items() if t in held}
+        now = self._loop.time()
+        for token, jobs in held.items():
+            if self._due(jobs) > now:
+                continue
+            verdicts = await self._client.extend_leases([job.id for job in jobs], token)
+            self._extended_at[token] = now
+            for verdict in verdicts:
+                self._heed(holders[verdict.job_id], verdict.job_id, verdict.verdict)
+
+    def _heed(self, stream: Stream, job_id: int, verdict: str) -> None:
+        if verdict == "cancel_requested":
+            if job_id not in self._cancelled:
+                self._cancelled.add(job_id)
+                stream.put(job_id)
+        elif verdict != "ok":
+            self.ended(stream, job_id)
+
+    def _due(self, jobs: list[ClaimedJob]) -> float:
+        lease = (jobs[0].lease_until - jobs[0].claimed_at).total_seconds()
+        return self._extended_at[jobs[0].lease_token] + min(lease / 3, CHECK)
+
+    async def _sleep(self, empty: int) -> None:
+        held = by_token(job for stream in self.streams for job in stream.held.values())
+        due = min(map(self._due, held.values()), default=float("inf")) - self._loop.time()
+        if any(stream.free for stream in self.streams):
+            due = min(due, await self._wait(empty))
+        if self.streams and not self._left:
+            await happens(self._work, max(0.0, min(due, SLEEP.total_seconds())))
+
+    async def _wait(self, empty: int) -> float:
+        """Seconds to sleep when there is no more work now."""
+        if self._channel is None:
+            channel = (await self._lie_down()).channel
+            await self._listener.listen(channel, self._work)
+            self._channel = channel
+        seconds = (await self._lie_down()).wait.total_seconds()
+        if not self._listener.is_up:
+            seconds = min(seconds, POLL)
+        if seconds == 0 and empty > 1:  # others hold what there is for a moment
+            seconds = min(0.01 * 2 ** min(empty, 10), POLL)
+        return seconds
+
+    async def _lie_down(self) -> Sleep:
+        return await self._client.wait_for_jobs(self.worker_id, [self.queue], max_wait=SLEEP)
+
+
+def by_token(jobs: Iterable[ClaimedJob]) -> dict[int, list[ClaimedJob]]:
+    found: defaultdict[int, list[ClaimedJob]] = defaultdict(list)
+    for job in jobs:
+        found[job.lease_token].append(job)
+    return found

@@ -1,0 +1,345 @@
+"""The endpoints of specification b, for the queue that the path names."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sse_starlette.sse import EventSourceResponse, SendTimeoutError
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from pgbaton._async.client import AsyncClient
+from pgbaton.errors import InvalidState, LeaseLost, UnknownJob
+from pgbaton.http._answers import answer, job_id, log, members, number, read_object
+from pgbaton.http._state import Claims, State, state_of
+from pgbaton.models import ClaimedJob, DeadJob
+
+CAPACITY = 10
+MOST_CAPACITY = 100
+MOST_ROWS = 1000
+SEND_TIMEOUT = 30.0
+"""Seconds for which a reader may not read before its stream is ended."""
+OPTIONS = (
+    "delay",
+    "backoffSchedule",
+    "keysIfUndelivered",
+    "singletonKey",
+    "priority",
+    "jobType",
+    "tags",
+    "dedupId",
+)
+LONGEST = 366 * 86_400_000
+
+
+def queue_of(request: Request) -> str:
+    return str(request.path_params["queue"])
+
+
+# Producing -------------------------------------------------------------------------------------
+
+
+async def enqueue(request: Request) -> Response:
+    """POST /queue/enqueue"""
+    body = await read_object(request, "value", "options")
+    if "value" not in body:
+        raise HTTPException(400, "the body has no value")
+    options = body.get("options", {})
+    if not isinstance(options, dict):
+        raise HTTPException(400, "options is not an object")
+    client = state_of(request).client
+    new_id = await client.enqueue_job(
+        queue_of(request), body["value"], **arguments(members(options, "options", *OPTIONS))
+    )
+    return answer({"ok": True, "id": str(new_id)})
+
+
+def arguments(options: dict[str, Any]) -> dict[str, Any]:
+    """What enqueue_job calls it."""
+    given: dict[str, Any] = {}
+    for name, value in options.items():
+        match name:
+            case "delay":
+                given["delay"] = milliseconds(name, value)
+            case "backoffSchedule":
+                waits = [milliseconds(name, wait) for wait in list_of(name, value)]
+                given |= {"backoff_schedule": waits} if waits else {"max_attempts": 1}
+            case "keysIfUndelivered":
+                given["keys_if_undelivered"] = [
+                    [text(name, part) for part in list_of(name, path)]
+                    for path in list_of(name, value)
+                ]
+            case "tags":
+                given["tags"] = [text(name, tag) for tag in list_of(name, value)]
+            case "priority":
+                if type(value) is not int or abs(value) >= 2**31:
+                    raise HTTPException(400, "priority is not a whole number")
+                given["priority"] = value
+            case _:
+                given[WORDS[name]] = text(name, value)
+    return given
+
+
+WORDS = {"singletonKey": "singleton_key", "jobType": "job_type", "dedupId": "dedup_id"}
+
+
+def milliseconds(name: str, value: Any) -> timedelta:
+    if type(value) is not int or not 0 <= value <= LONGEST:
+        raise HTTPException(400, f"{name}: {value!r:.40} is not a number of milliseconds")
+    return timedelta(milliseconds=value)
+
+
+def list_of(name: str, value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise HTTPException(400, f"{name} is not a list")
+    return value
+
+
+def text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise HTTPException(400, f"{name} is not a string")
+    return value
+
+
+# Consuming -------------------------------------------------------------------------------------
+
+
+async def poll(request: Request) -> Response:
+    """GET /queue/poll"""
+    state = state_of(request)
+    jobs = await state.client.claim_job_batch(
+        f"http {state.caller.name}"[:255], [queue_of(request)], batch_size=1
+    )
+    for job in jobs:
+        state.claims.note(job)
+    message = message_of(jobs[0], wants_token(request)) if jobs else None
+    return answer({"message": message})
+
+
+def wants_token(request: Request) -> bool:
+    return request.query_params.get("leaseToken") == "true"
+
+
+def message_of(job: ClaimedJob, with_token: bool) -> dict[str, Any]:
+    message = {"id": str(job.id), "value": job.payload, "attempts": job.attempt}
+    return message | {"leaseToken": str(job.lease_token)} if with_token else message
+
+
+PING = b"event: ping\ndata:\n\n"
+
+
+def event(name: str, message: dict[str, Any]) -> bytes:
+    data = json.dumps(message, ensure_ascii=False, separators=(",", ":"))
+    # What Python lets pass as a string and UTF-8 does not have was never in a jsonb.
+    return f"event: {name}\nid: {message['id']}\ndata: {data}\n\n".encode()
+
+
+class Events(EventSourceResponse):
+    """A stream that is ended when nobody reads it."""
+
+    def __init__(self, events: AsyncIterator[bytes]) -> None:
+        super().__init__(events, ping=0, sep="\n", send_timeout=SEND_TIMEOUT)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        except SendTimeoutError:
+            log.info("a stream ended: nobody read it for %s seconds", SEND_TIMEOUT)
+
+
+async def listen(request: Request) -> Response:
+    """GET /queue/listen"""
+    state = state_of(request)
+    capacity = number(request, "capacity", CAPACITY, 1, MOST_CAPACITY)
+    await state.hub(queue_of(request)).check()
+    return Events(events_of(state, queue_of(request), capacity, wants_token(request)))
+
+
+async def events_of(
+    state: State, queue: str, capacity: int, with_token: bool
+) -> AsyncIterator[bytes]:
+    hub = state.hub(queue)
+    stream = hub.open(capacity)
+    try:
+        while not stream.has_ended:
+            item = await stream.next(state.settings.ping)
+            if isinstance(item, int):
+                yield event("cancel", {"id": str(item)})
+            elif item is None:
+                if not stream.has_ended:
+                    yield PING
+            elif item.id in stream.held:
+                state.claims.note(item, hub, stream)
+                yield event("message", message_of(item, with_token))
+    finally:
+        hub.close(stream)
+
+
+# Acknowledging ---------------------------------------------------------------------------------
+
+
+@dataclass
+class Finish:
+    """A message that its consumer is done with."""
+
+    client: AsyncClient
+    claims: Claims
+    id: int
+    token: int | None
+    error: str
+
+    async def ack(self) -> None:
+        await self.client.complete_job(self.id, lease_token=self.token)
+
+    async def nack(self) -> None:
+        if self.claims.is_cancelled(self.id):
+            await self.client.acknowledge_cancellation(self.id, True, self.token)
+        else:
+            await self.client.fail_job(self.id, self.error, self.token)
+
+
+async def finish(request: Request, *known: str) -> Finish:
+    """What the body names. Without a token that of the last delivery to this caller counts."""
+    state = state_of(request)
+    body = await read_object(request, "id", "leaseToken", *known)
+    if "id" not in body:
+        raise HTTPException(400, "the body has no id")
+    message_id = job_id(body["id"])
+    token = state.claims.token_of(queue_of(request), message_id)
+    if "leaseToken" in body:
+        token = job_id(body["leaseToken"])
+    error = text("errorMessage", body.get("errorMessage", "")) or "rejected by its consumer"
+    return Finish(state.client, state.claims, message_id, token, error)
+
+
+async def ack(request: Request) -> Response:
+    """POST /queue/ack"""
+    wanted = await finish(request)
+    return await done(wanted, wanted.ack)
+
+
+async def nack(request: Request) -> Response:
+    """POST /queue/nack"""
+    wanted = await finish(request, "errorMessage")
+    return await done(wanted, wanted.nack)
+
+
+async def done(wanted: Finish, call: Callable[[], Any]) -> Response:
+    try:
+        await call()
+    except (InvalidState, LeaseLost, UnknownJob):
+        wanted.claims.forget(wanted.id, wanted.token)
+        raise
+    wanted.claims.forget(wanted.id, wanted.token)
+    return answer({"ok": True})
+
+
+# Looking and repairing -------------------------------------------------------------------------
+
+
+async def stats(request: Request) -> Response:
+    """GET /queue/stats"""
+    [found] = await state_of(request).client.live_stats(queue_of(request))
+    pending = found.pending + found.scheduled + found.waiting + found.retrying + found.recovered
+    return answer(
+        {
+            "pending": pending,
+            "processing": found.processing,
+            "dlq": found.dlq,
+            "total": pending + found.processing + found.dlq,
+        }
+    )
+
+
+def dead_message(job: DeadJob) -> dict[str, Any]:
+    return {
+        "id": str(job.id),
+        "originalId": str(job.id),
+        "value": job.payload,
+        "attempts": job.attempts,
+        "errorMessage": job.error_message,
+        "originalCreatedAt": epoch(job.created_at),
+        "failedAt": epoch(job.failed_at),
+    }
+
+
+def epoch(instant: datetime) -> int:
+    """Milliseconds since 1970."""
+    return int(instant.timestamp() * 1000)
+
+
+async def dead_list(request: Request) -> Response:
+    """GET /queue/dlq"""
+    limit = number(request, "limit", 50, 0, MOST_ROWS)
+    offset = number(request, "offset", 0, 0, 999_999_999)
+    jobs = await state_of(request).client.list_dead_jobs(queue_of(request), limit, offset)
+    return answer([dead_message(job) for job in jobs])
+
+
+async def dead_one(request: Request) -> DeadJob:
+    """The dead letter of the path, if it is one of the queue."""
+    wanted = job_id(request.path_params["id"])
+    job = await state_of(request).client.get_dead_job(wanted)
+    if job.queue != queue_of(request):
+        raise HTTPException(404, f"there is no message {wanted} in this queue")
+    return job
+
+
+async def dead_get(request: Request) -> Response:
+    """GET /queue/dlq/{id}"""
+    return answer(dead_message(await dead_one(request)))
+
+
+async def dead_requeue(request: Request) -> Response:
+    """POST /queue/dlq/{id}/requeue"""
+    job = await dead_one(request)
+    new_id = await state_of(request).client.requeue_dead_job(job.id)
+    return answer({"ok": True, "newId": str(new_id)})
+
+
+async def dead_delete(request: Request) -> Response:
+    """DELETE /queue/dlq/{id}"""
+    job = await dead_one(request)
+    await state_of(request).client.delete_dead_job(job.id)
+    return answer({"ok": True})
+
+
+async def dead_purge(request: Request) -> Response:
+    """DELETE /queue/dlq"""
+    count = await state_of(request).client.purge_dead_jobs(queue_of(request))
+    return answer({"deletedCount": count})
+
+
+async def keys(request: Request) -> Response:
+    """GET /keys?prefix="""
+    entries = await state_of(request).client.kv_list(request.query_params.getlist("prefix"))
+    return answer(
+        [
+            {"key": entry.key, "value": entry.value, "updatedAt": epoch(entry.updated_at)}
+            for entry in entries
+        ]
+    )
+
+
+API = "/{queue}/api"
+ROUTES = [
+    Route(API + "/queue/enqueue", enqueue, methods=["POST"]),
+    Route(API + "/queue/listen", listen),
+    Route(API + "/queue/poll", poll),
+    Route(API + "/queue/ack", ack, methods=["POST"]),
+    Route(API + "/queue/nack", nack, methods=["POST"]),
+    Route(API + "/queue/stats", stats),
+    Route(API + "/queue/dlq", dead_list),
+    Route(API + "/queue/dlq", dead_purge, methods=["DELETE"]),
+    Route(API + "/queue/dlq/{id}", dead_get),
+    Route(API + "/queue/dlq/{id}", dead_delete, methods=["DELETE"]),
+    Route(API + "/queue/dlq/{id}/requeue", dead_requeue, methods=["POST"]),
+    Route(API + "/keys", keys),
+]

@@ -1,0 +1,71 @@
+"""Calls with the rights of who makes them, and no more."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import psycopg
+from psycopg import sql
+from psycopg_pool import AsyncConnectionPool
+
+from pgbaton._async.client import AsyncClient
+from pgbaton.http._settings import Caller, Settings
+
+PATIENCE = 5.0
+"""Seconds that a request waits for a connection."""
+
+
+def pool_of(settings: Settings) -> AsyncConnectionPool[psycopg.AsyncConnection[Any]]:
+    return AsyncConnectionPool(
+        settings.dsn,
+        min_size=1,
+        max_size=settings.connections,
+        timeout=PATIENCE,
+        open=False,
+        kwargs={
+            "autocommit": True,
+            "prepare_threshold": None,
+            "client_encoding": "UTF8",
+            "fallback_application_name": "pgbaton serve",
+        },
+    )
+
+
+def set_role(role: str) -> sql.Composed:
+    """Until the end of the transaction."""
+    return sql.SQL("set local role {}").format(sql.Identifier(role))
+
+
+class RolePool:
+    """Lends connections for a transaction in which a role is set."""
+
+    def __init__(
+        self, pool: AsyncConnectionPool[psycopg.AsyncConnection[Any]], role: str | None
+    ) -> None:
+        self._pool = pool
+        self._role = role
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
+        async with self._pool.connection() as connection:
+            if self._role is None:
+                yield connection
+                return
+            async with connection.transaction():
+                await connection.execute(set_role(self._role))
+                yield connection
+
+
+class Clients:
+    """One client for each role."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.pool = pool_of(settings)
+        self._clients: dict[str | None, AsyncClient] = {}
+
+    def of(self, caller: Caller) -> AsyncClient:
+        if caller.role not in self._clients:
+            self._clients[caller.role] = AsyncClient(pool=RolePool(self.pool, caller.role))
+        return self._clients[caller.role]

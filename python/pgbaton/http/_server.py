@@ -1,0 +1,94 @@
+"""A process that serves the gateway."""
+
+from __future__ import annotations
+
+import signal
+import socket
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+
+import psycopg
+import uvicorn
+
+from pgbaton.client import Client
+from pgbaton.errors import UnknownQueue
+from pgbaton.http._app import gateway
+from pgbaton.http._roles import set_role
+from pgbaton.http._settings import Settings
+
+LAST_WORDS = 5
+"""Seconds that requests have to end after SIGTERM."""
+
+
+def prepare(
+    settings: Settings, queues: Sequence[str], lock: timedelta, schedule: Sequence[timedelta]
+) -> list[str]:
+    """Makes the queues that are missing and tries on every role.
+
+    Returns:
+        list[str]: the queues that were made.
+
+    Raises:
+        psycopg.Error: the database cannot be asked, or the gateway may not become a role.
+    """
+    made = []
+    with Client(settings.dsn) as client:
+        for queue in queues:
+            try:
+                client.live_stats(queue)
+            except UnknownQueue:
+                client.create_queue(
+                    queue,
+                    lease=lock,
+                    backoff_schedule=list(schedule) or None,
+                    max_attempts=len(schedule) + 1,
+                )
+                made.append(queue)
+    roles = {c.role for c in (settings.callers or {}).values() if c.role is not None}
+    with psycopg.connect(settings.dsn) as connection:
+        for role in sorted(roles):
+            connection.execute(set_role(role))
+    return made
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """A socket that notices within half a minute when the other side is gone without a word."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    found = socket.socket(family, socket.SOCK_STREAM)
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in (
+        ("TCP_KEEPIDLE", 15),
+        ("TCP_KEEPINTVL", 5),
+        ("TCP_KEEPCNT", 3),
+        ("TCP_USER_TIMEOUT", 30_000),
+    ):
+        if hasattr(socket, option):  # what is accepted inherits them
+            found.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+    found.bind((host, port))
+    found.set_inheritable(True)
+    return found
+
+
+def serve(settings: Settings, host: str, port: int, say: Callable[[str], None]) -> None:
+    """Serves until SIGTERM or SIGINT.
+
+    Raises:
+        OSError: the port cannot be had.
+    """
+    found = listening(host, port)
+    name = f"[{host}]" if ":" in host else host
+    config = uvicorn.Config(
+        gateway(settings),
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=LAST_WORDS,
+        backlog=2048,
+    )
+    server = uvicorn.Server(config)
+    found.listen(2048)
+    say(f"http://{name}:{found.getsockname()[1]}/")
+    for number in (signal.SIGTERM, signal.SIGINT):  # uvicorn raises them again when it has ended
+        signal.signal(number, lambda *_: None)
+    server.run(sockets=[found])
