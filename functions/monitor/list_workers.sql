@@ -13,7 +13,9 @@ begin
         where a.state in ('active', 'cancelling') and (v_allowed is null or a.queue_id = any (v_allowed))
         group by a.worker_id
     )
-    select i.worker_id, w.capacity, w.tags, w.started_at, w.heartbeat_at, coalesce(r.jobs, 0), s.asleep_at
+    select
+        i.worker_id, w.capacity, w.tags, w.started_at, w.heartbeat_at, coalesce(r.jobs, 0), s.asleep_at,
+        pgbaton._now() - w.heartbeat_at
     from (
         select b.worker_id from pgbaton.worker as b
         union
@@ -30,4 +32,5 @@ end;
 $$;
 comment on function pgbaton.list_workers() is
 'Workers that sent a heartbeat within the last day, sleep or hold jobs now, with how many; to a role that is
-narrowed, those that hold jobs of its queues. asleep_at: since when it waits to be notified.';
+narrowed, those that hold jobs of its queues. asleep_at: since when it waits to be notified; silent_for: time
+since its last heartbeat, by the clock of the server.';

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from itertools import accumulate
 
 import psycopg
@@ -117,7 +117,7 @@ def families(reading: Reading) -> Iterator[Metric]:
     yield from counters(reading.totals)
     yield from fifo(reading.live, reading.totals)
     yield from top_keys(reading.keys)
-    yield from worker_gauges(reading.workers, datetime.now(UTC))
+    yield from worker_gauges(reading.workers)
     checks = GaugeMetricFamily(
         "pgbaton_health_status",
         "Checks of pgbaton.health(): 0 ok, 1 warn, 2 bad.",
@@ -233,8 +233,8 @@ def top_keys(keys: list[FifoStat]) -> Iterator[Metric]:
     yield from (depth, blocked)
 
 
-def worker_gauges(workers: list[WorkerInfo], now: datetime) -> Iterator[Metric]:
-    alive = [w for w in workers if w.heartbeat_at and now - w.heartbeat_at < HEARTBEAT_AGE]
+def worker_gauges(workers: list[WorkerInfo]) -> Iterator[Metric]:
+    alive = [w for w in workers if w.silent_for is not None and w.silent_for < HEARTBEAT_AGE]
     stale = [w for w in workers if w not in alive and w.running_jobs]
     yield GaugeMetricFamily(
         "pgbaton_workers", "Workers with a heartbeat in the last two minutes.", len(alive)

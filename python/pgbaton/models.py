@@ -388,6 +388,8 @@ class WorkerInfo:
     running_jobs: int
     asleep_at: datetime | None
     """Since when it waits to be notified; None: it does not."""
+    silent_for: timedelta | None
+    """Time since its last heartbeat, by the clock of the server."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,11 +28,12 @@ create type pgbaton.worker_info as (
     started_at timestamptz,
     heartbeat_at timestamptz,
     running_jobs bigint,
-    asleep_at timestamptz
+    asleep_at timestamptz,
+    silent_for interval
 );
 comment on type pgbaton.worker_info is
 'A worker. The columns from its heartbeats are null if it sends none; asleep_at: since when it waits to be
-notified.';
+notified; silent_for: time since its last heartbeat.';
 
 create type pgbaton.job_total as (
     queue text,

@@ -73,17 +73,11 @@ class Screen:
 
     def _look(self) -> None:
         self._queues = self._client.live_stats()
-        self._workers = [w for w in self._client.list_workers() if self._is_there(w)]
+        self._workers = [w for w in self._client.list_workers() if is_there(w)]
         self._rates.add(self._client.job_totals(max_age=self._max_age))
         self._looked_at = datetime.now(UTC)
         self._blocked = self._client.blocked_keys()  # last: a role that only monitors may not
         self._move(0)
-
-    def _is_there(self, worker: WorkerInfo) -> bool:
-        seen = worker.heartbeat_at
-        return worker.running_jobs > 0 or (
-            seen is not None and datetime.now(UTC) - seen < timedelta(minutes=2)
-        )
 
     # Keys ------------------------------------------------------------------------------------
 
@@ -251,13 +245,19 @@ class Screen:
                 clean(row.worker_id),
                 str(row.running_jobs),
                 "" if row.capacity is None else str(row.capacity),
-                when(row.heartbeat_at) or "none",
+                "none" if row.silent_for is None else f"{duration(row.silent_for)} ago",
                 "yes" if row.asleep_at else "",
             )
         return table
 
     def _style(self, row: int, on_keys: bool) -> str:
         return "reverse" if row == self._cursor and on_keys == self._on_keys else ""
+
+
+def is_there(worker: WorkerInfo) -> bool:
+    """Whether it sent a heartbeat lately, or holds jobs all the same."""
+    silent_for = worker.silent_for
+    return worker.running_jobs > 0 or (silent_for is not None and silent_for < timedelta(minutes=2))
 
 
 def _table(columns: list[str], left: int) -> Table:

@@ -83,7 +83,7 @@ def list_(dsn: Dsn = "", as_json: AsJson = False) -> None:
         "running_jobs",
         "capacity",
         "tags",
-        "heartbeat_at",
+        "silent_for",
         "asleep_at",
         "started_at",
     ]
