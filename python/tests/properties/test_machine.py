@@ -16,5 +16,5 @@ IS_PROOF = bool(os.environ.get("PGBATON_PROOF"))
 
 @pytest.mark.timeout(1200)  # a failure is made as short as possible first, for five minutes at most
 def test_any_sequence_of_calls(shared: psycopg.Connection[Any]) -> None:
-    how = settings(max_examples=600 if IS_PROOF else 90, stateful_step_count=50)
+    how = settings(max_examples=400 if IS_PROOF else 90, stateful_step_count=50)
     record("machine", calls_checked=run_machine(shared, how))
