@@ -43,15 +43,17 @@ begin
             ) as d
         )
         select
-            array_agg(a.payload order by a.order_no, a.row_no) as payloads,
-            array_agg(a.singleton_key order by a.order_no, a.row_no) as singleton_keys,
-            array_agg(l.lane_id order by a.order_no, a.row_no) as lane_ids,
-            array_agg(a.run_at order by a.order_no, a.row_no) as run_ats,
-            case when count(a.dedup_id) > 0 then array_agg(a.dedup_id order by a.order_no, a.row_no) end as dedup_ids
+            array_agg(r.payload) as payloads, array_agg(r.singleton_key) as singleton_keys,
+            array_agg(r.lane_id) as lane_ids, array_agg(r.run_at) as run_ats,
+            case when count(r.dedup_id) > 0 then array_agg(r.dedup_id) end as dedup_ids
         into v_jobs
-        from added as a
-        inner join lanes as l on (l.priority, l.job_type, l.tags) = (a.priority, a.job_type, a.tags)
-        where a.queue = v_queue.name and (a.run_id, a.part) is not distinct from (v_part.run_id, v_part.part);
+        from (
+            select a.*, l.lane_id from added as a
+            inner join lanes as l on (l.priority, l.job_type, l.tags) = (a.priority, a.job_type, a.tags)
+            where a.queue = v_queue.name and (a.run_id, a.part) is not distinct from (v_part.run_id, v_part.part)
+            order by a.order_no, a.row_no
+            offset 0
+        ) as r;
 
         v_added := pgbaton._add_once(
             v_queue, v_jobs.payloads, v_jobs.singleton_keys, v_jobs.lane_ids, v_jobs.run_ats, v_jobs.dedup_ids
