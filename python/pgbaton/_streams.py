@@ -119,7 +119,7 @@ class Streams(Caller):
             await stream.end()
             self._streams.discard(stream)
 
-    def siblings(self, stream: JobStream) -> list[JobStream]:
+    def _siblings(self, stream: JobStream) -> list[JobStream]:
         """Other streams of the same assignee."""
         return [s for s in self._streams if s is not stream and s.worker_id == stream.worker_id]
 
@@ -186,7 +186,7 @@ class JobStream:
         self._listener = listener
         self._channel: str | None = None
         # A sleeper has one filter, so streams of one assignee must be different sleepers.
-        is_alone = not client.siblings(self)
+        is_alone = not client._siblings(self)
         self._sleeper = worker_id if is_alone else f"{worker_id[:200]}/{uuid.uuid4().hex}"
         self._assigned: dict[int, ClaimedJob] = {}
         self._extended_at: dict[int, float] = {}
@@ -282,7 +282,7 @@ class JobStream:
             self._extended_at[jobs[0].lease_token] = self._loop.time()
             self._batches.append(jobs)
             self._some.set()
-            for sibling in self._client.siblings(self):
+            for sibling in self._client._siblings(self):
                 sibling.wake()  # the claim took its place among the sleepers away
         return jobs
 
