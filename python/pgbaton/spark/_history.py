@@ -109,8 +109,11 @@ def _has_jdbc(spark: SparkSession, reader: JobReader) -> bool:
 
 def _through_jdbc(spark: SparkSession, reader: JobReader, ranges: list[IdRange]) -> DataFrame:
     properties = _jdbc.options(reader.target)
+    # The planner thinks that the view is large, and would compile what is read for each range.
+    first = "set jit = off"
     if reader.snapshot is not None:
-        properties["sessionInitStatement"] = snapshot_statement(reader.snapshot)
+        first = f"{first}; {snapshot_statement(reader.snapshot)}"
+    properties["sessionInitStatement"] = first
     columns = sql.SQL("{}, range_id").format(select_list(schema_of(FINISHED)))
     with reader.target.connect() as connection:
         query = reader.query(columns).as_string(connection)
