@@ -25,6 +25,8 @@ POLL = 1.0
 """Seconds between two looks while notifications would not be heard."""
 CHECK = 10.0
 """Seconds after which it is looked whether somebody else ended a message."""
+BEAT = 2.0
+"""Seconds between two heartbeats while messages are out: they tell which were cancelled."""
 RETURNS = 3
 """So often a message that was sent goes back for free when its stream ends."""
 REMEMBERED = 10_000
@@ -79,6 +81,7 @@ class Hub:
         self._sent_before: Counter[int] = Counter()
         self._extended_at: dict[int, float] = {}
         self._cancelled: set[int] = set()
+        self._beat_at = float("-inf")
         self._work = asyncio.Event()
         self._channel: str | None = None
         self._loop = asyncio.get_running_loop()
@@ -148,6 +151,7 @@ class Hub:
                 self._work.clear()
                 await self._give_back()
                 await self._extend()
+                await self._send_heartbeat()
                 jobs = await self._claim()
                 delay, empty = 0.1, 0 if jobs else empty + 1
                 if not jobs and not self._left:
@@ -225,11 +229,31 @@ class Hub:
 
     def _heed(self, stream: Stream, job_id: int, verdict: str) -> None:
         if verdict == "cancel_requested":
-            if job_id not in self._cancelled:
-                self._cancelled.add(job_id)
-                stream.put(job_id)
+            self._cancel(stream, job_id)
         elif verdict != "ok":
             self.ended(stream, job_id)
+
+    def _cancel(self, stream: Stream, job_id: int) -> None:
+        if job_id not in self._cancelled:
+            self._cancelled.add(job_id)
+            stream.put(job_id)
+
+    @property
+    def _next_beat(self) -> float:
+        is_busy = any(stream.held for stream in self.streams)
+        return self._beat_at + (BEAT if is_busy else SLEEP.total_seconds())
+
+    async def _send_heartbeat(self) -> None:
+        """So that somebody is known to ask for the queue."""
+        now = self._loop.time()
+        if not self.streams or now < self._next_beat:
+            return
+        capacity = sum(stream.capacity for stream in self.streams)
+        cancelled = await self._client.worker_heartbeat(self.worker_id, capacity)
+        self._beat_at = now
+        for stream in self.streams:
+            for job_id in stream.held.keys() & cancelled:
+                self._cancel(stream, job_id)
 
     def _due(self, jobs: list[ClaimedJob]) -> float:
         lease = (jobs[0].lease_until - jobs[0].claimed_at).total_seconds()
@@ -237,7 +261,7 @@ class Hub:
 
     async def _sleep(self, empty: int) -> None:
         held = by_token(job for stream in self.streams for job in stream.held.values())
-        due = min(map(self._due, held.values()), default=float("inf")) - self._loop.time()
+        due = min([*map(self._due, held.values()), self._next_beat]) - self._loop.time()
         if any(stream.free for stream in self.streams):
             due = min(due, await self._wait(empty))
         if self.streams and not self._left:

@@ -39,6 +39,12 @@ class Watch:
         self._pages: set[asyncio.Event] = set()
         self._task: asyncio.Task[None] | None = None
         self._latest: bytes | None = None
+        self._has_ended = False
+
+    def end(self) -> None:
+        self._has_ended = True
+        for page in self._pages:
+            page.set()
 
     async def pictures(self) -> AsyncIterator[bytes]:
         """The latest picture whenever there is a new one; who reads slowly misses some."""
@@ -47,16 +53,16 @@ class Watch:
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._look())
         try:
-            while True:
+            while not self._has_ended:
                 await happens(new, 10 * LOOK_EVERY)
                 new.clear()
-                if self._latest is not None:
+                if self._latest is not None and not self._has_ended:
                     yield self._latest
         finally:
             self._pages.discard(new)
 
     async def _look(self) -> None:
-        while self._pages:
+        while self._pages and not self._has_ended:
             data = json.dumps(plain(await picture(self._client)), ensure_ascii=False)
             self._latest = f"event: picture\ndata: {data}\n\n".encode()
             for page in self._pages:

@@ -145,7 +145,9 @@ class Events(EventSourceResponse):
     """A stream that is ended when nobody reads it."""
 
     def __init__(self, events: AsyncIterator[bytes]) -> None:
-        super().__init__(events, ping=0, sep="\n", send_timeout=SEND_TIMEOUT)
+        super().__init__(
+            events, ping=0, sep="\n", send_timeout=SEND_TIMEOUT, shutdown_grace_period=1
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:

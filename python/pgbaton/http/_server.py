@@ -6,9 +6,11 @@ import signal
 import socket
 from collections.abc import Callable, Sequence
 from datetime import timedelta
+from types import FrameType
 
 import psycopg
 import uvicorn
+from starlette.applications import Starlette
 
 from pgbaton.client import Client
 from pgbaton.errors import UnknownQueue
@@ -70,6 +72,19 @@ def listening(host: str, port: int) -> socket.socket:
     return found
 
 
+class Server(uvicorn.Server):
+    """Ends the streams as soon as it is told to stop."""
+
+    def __init__(self, config: uvicorn.Config, app: Starlette) -> None:
+        super().__init__(config)
+        self._app = app
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        super().handle_exit(sig, frame)
+        if self.started:
+            self._app.state.gateway.end_streams()
+
+
 def serve(settings: Settings, host: str, port: int, say: Callable[[str], None]) -> None:
     """Serves until SIGTERM or SIGINT.
 
@@ -78,15 +93,16 @@ def serve(settings: Settings, host: str, port: int, say: Callable[[str], None]) 
     """
     found = listening(host, port)
     name = f"[{host}]" if ":" in host else host
+    app = gateway(settings)
     config = uvicorn.Config(
-        gateway(settings),
+        app,
         log_level="warning",
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=LAST_WORDS,
         backlog=2048,
     )
-    server = uvicorn.Server(config)
+    server = Server(config, app)
     found.listen(2048)
     say(f"http://{name}:{found.getsockname()[1]}/")
     for number in (signal.SIGTERM, signal.SIGINT):  # uvicorn raises them again when it has ended

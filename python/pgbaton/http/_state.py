@@ -89,6 +89,7 @@ class Gateway:
     def __post_init__(self) -> None:
         self.clients = Clients(self.settings)
         self.listener = Listener(watchful(self.settings.dsn))
+        self._loop = asyncio.get_running_loop()
 
     def hub(self, caller: Caller, queue: str) -> Hub:
         if (caller.name, queue) not in self.hubs:
@@ -101,6 +102,17 @@ class Gateway:
     def _forget_idle_hubs(self) -> None:
         """Names of queues come from outside: only those with streams are kept."""
         self.hubs = {key: hub for key, hub in self.hubs.items() if not hub.is_idle}
+
+    def end_streams(self) -> None:
+        """From a signal handler: readers see a whole answer, not one that breaks off."""
+        self._loop.call_soon_threadsafe(self._end_streams)
+
+    def _end_streams(self) -> None:
+        for hub in self.hubs.values():
+            for stream in hub.streams:
+                stream.end()
+        for watch in self.watches.values():
+            watch.end()
 
     async def close(self) -> None:
         await asyncio.gather(*(hub.finish() for hub in self.hubs.values()))
