@@ -1,0 +1,214 @@
+"""Spark drivers in processes of their own, that tests can kill, and what runs in them."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from concurrent import futures
+from contextlib import ExitStack, contextmanager, suppress
+from multiprocessing import get_context
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import psutil
+import psycopg
+from pyspark.sql import DataFrame, SparkSession
+
+from pgbaton.demo._java import java_for_spark
+from pgbaton.errors import UnknownQueue
+from pgbaton.spark import Enqueued, enqueue
+
+CLUSTER = "local-cluster[2,1,1024]"
+SECONDS = 240
+SETTINGS = {
+    "spark.log.level": "OFF",
+    "spark.sql.session.timeZone": "America/New_York",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.executor.memory": "512m",
+}
+_held = ExitStack()
+_sessions: list[SparkSession] = []
+
+
+def new_session(master: str, settings: Mapping[str, str]) -> SparkSession:
+    """A session as the tests use it; JAVA_HOME must be settled."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["SPARK_LOCAL_HOSTNAME"] = "localhost"
+    builder = SparkSession.builder.master(master)
+    for name, value in {**SETTINGS, **settings}.items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()
+
+
+class Driver:
+    """One Spark driver, and its executors."""
+
+    def __init__(self, master: str | None, events: Path, settings: Mapping[str, str]) -> None:
+        self._is_killed = False
+        self._events = events
+        self._log = events.parent / "stderr"
+        logged = {
+            "spark.eventLog.enabled": "true",
+            "spark.eventLog.dir": events.as_uri(),
+            "spark.eventLog.compress": "false",
+        }
+        self._pool = futures.ProcessPoolExecutor(
+            1, get_context("spawn"), _start, (master, self._log, {**logged, **settings})
+        )
+        self.pid: int = self._pool.submit(os.getpid).result()
+
+    def start(self, work: Callable[..., Any], *args: Any, **named: Any) -> futures.Future[Any]:
+        return self._pool.submit(_run, work, *args, **named)
+
+    def kill_executor_of(self, port: int) -> None:
+        """SIGKILLs the executor that has the connection from this local port, and its workers."""
+        for executor in self.executors():
+            family = [executor, *executor.children(recursive=True)]
+            if any(_has_port(process, port) for process in family):
+                kill(family)
+                return
+        raise AssertionError(f"no executor has port {port}")
+
+    def executors(self) -> list[psutil.Process]:
+        return [
+            process
+            for process in psutil.Process(self.pid).children(recursive=True)
+            if _is_executor(process)
+        ]
+
+    def kill(self) -> None:
+        """SIGKILLs the driver and everything that it started."""
+        self._is_killed = True
+        driver = psutil.Process(self.pid)
+        kill([driver, *driver.children(recursive=True)])
+
+    def stop(self) -> None:
+        if not self._is_killed:
+            futures.wait([self._pool.submit(_stop)], SECONDS)
+        self._pool.shutdown(cancel_futures=True)
+
+    def log(self) -> str:
+        """What Spark wrote to stderr."""
+        return self._log.read_text()
+
+    def events(self, kind: str) -> list[dict[str, Any]]:
+        """What Spark logged of one kind up to the end of the last job."""
+        files = [path for path in self._events.rglob("*") if path.is_file()]
+        lines = [line for path in sorted(files) for line in path.read_text().splitlines()]
+        found = [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}")]
+        return [event for event in found if event.get("Event") == kind]
+
+
+def _start(master: str | None, log: Path, settings: Mapping[str, str]) -> None:
+    with log.open("w") as file:
+        os.dup2(file.fileno(), 2)
+    _held.enter_context(java_for_spark())
+    if master is not None:
+        _sessions.append(new_session(master, settings))
+
+
+def _run(work: Callable[..., Any], *args: Any, **named: Any) -> Any:
+    try:
+        return work(*args, **named)
+    except Exception as error:
+        # One of Py4J cannot be sent to the tests' process.
+        raise RuntimeError(f"{type(error).__name__}: {error}") from None
+
+
+def _stop() -> None:
+    for session in _sessions:
+        session.stop()
+    _held.close()
+
+
+def _is_executor(process: psutil.Process) -> bool:
+    with suppress(psutil.NoSuchProcess):
+        return "org.apache.spark.executor.CoarseGrainedExecutorBackend" in process.cmdline()
+    return False
+
+
+def _has_port(process: psutil.Process, port: int) -> bool:
+    with suppress(psutil.NoSuchProcess):
+        return any(c.laddr and c.laddr.port == port for c in process.net_connections("tcp"))
+    return False
+
+
+def kill(family: list[psutil.Process]) -> None:
+    for process in family:
+        process.kill()
+    psutil.wait_procs(family, SECONDS)
+
+
+@contextmanager
+def driver(
+    master: str | None, folder: Path, settings: Mapping[str, str] | None = None
+) -> Iterator[Driver]:
+    """A driver for this master, or without a session when there is none."""
+    events = folder / "events"
+    events.mkdir()
+    found = Driver(master, events, settings or {})
+    try:
+        yield found
+    finally:
+        found.stop()
+
+
+def until(condition: Callable[[], Any], work: futures.Future[Any] | None = None) -> Any:
+    """What the condition says once it is true; fails when the work ends before that."""
+    give_up = monotonic() + SECONDS
+    pause = futures.Future[None]() if work is None else work
+    while monotonic() < give_up:
+        if found := condition():
+            return found
+        if futures.wait([pause], timeout=0.02).done:
+            raise AssertionError(f"it ended before that: {pause.result()}")
+    raise AssertionError("that did not come about")
+
+
+# What runs in a driver --------------------------------------------------------------------------
+def steps(spark: SparkSession, rows: int = 2000) -> DataFrame:
+    """40 keys, whose steps are shuffled over all partitions."""
+    return spark.range(0, rows, 1, 5).selectExpr(
+        "concat('k', id * 7919 % 40) as k", f"cast(id * 7919 % {rows} as int) as step"
+    )
+
+
+def enqueue_steps(dsn: str, **options: Any) -> Enqueued:
+    return enqueue(steps(_sessions[0]), dsn, "orders", key="k", order_by="step", **options)
+
+
+def enqueue_rows(dsn: str, rows: int, **options: Any) -> Enqueued:
+    df = _sessions[0].range(0, rows, 1, 8).selectExpr("id", "repeat('x', 80) as text")
+    return enqueue(df, dsn, "mail", **options)
+
+
+def connected(dsn: str) -> tuple[list[tuple[int, int]], str]:
+    """What becomes of a run and of its repetition on Spark Connect, and what a wrong queue says."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["SPARK_LOCAL_HOSTNAME"] = "localhost"
+    session = SparkSession.builder.remote("local[2]").getOrCreate()
+    _sessions.append(session)
+    counts = []
+    for _ in range(2):
+        done = enqueue(steps(session), dsn, "orders", key="k", order_by="step", run_id="night")
+        counts.append((done.inserted, done.already))
+    try:
+        enqueue(steps(session), dsn, "nope")
+    except UnknownQueue as error:
+        return counts, f"UnknownQueue: {error.diag.message_primary}"
+    return counts, ""
+
+
+def enqueue_what_is_refused(dsn: str, payloads: str, method: str) -> str:
+    """What is said about lines that are no JSON, with Spark's usual log."""
+    _sessions[0].sparkContext.setLogLevel("INFO")
+    try:
+        enqueue(_sessions[0].read.text(payloads), dsn, "mail", payload="value", method=method)
+    except psycopg.Error as error:
+        return str(error)
+    return ""
