@@ -1,6 +1,6 @@
 create or replace function pgbaton._fits(payload jsonb)
 returns boolean
-language sql immutable parallel safe
+language sql stable parallel safe
 as $$
     -- In an array a value that was stored compressed has its full size. Each level takes eight bytes.
     select pg_catalog.pg_column_size(array[payload]) < 4000 or (
