@@ -95,9 +95,10 @@ bench: $(VENV)/.bench ## measure, one JSON line per workload
 bench-spark: $(VENV)/.demo ## measure what Spark writes and reads beside plain JDBC, print a table
 	$(PY) bench/spark.py
 
-docs: $(VENV)/.embedded ## write docs/reference.md from the comments on the functions, docs/cli.md from its help
+docs: $(VENV)/.docs ## write docs/reference.md and docs/cli.md anew, build the site in build/site
 	$(PY) docs/reference.py
 	$(PY) docs/cli.py
+	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --quiet --strict
 
 freeze: ## keep this state as the release it becomes, for the upgrade tests; before its git tag only
 	@$(PYTHON) migrations/freeze.py
@@ -129,6 +130,10 @@ $(VENV)/.embedded: $(PY) pyproject.toml
 
 $(VENV)/.dev: $(VENV)/.embedded
 	@$(PY) -m pip install -q --disable-pip-version-check -e '.[embedded,dev]' >&2
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/.embedded
+	@$(PY) -m pip install -q --disable-pip-version-check -e '.[docs]' >&2
 	@touch $@
 
 $(VENV)/.bench: $(VENV)/.dev
