@@ -6,6 +6,13 @@ begin
     if queue.policy = 'standard' then
         return;
     end if;
+    -- As in _add_once, which takes this lock before those of the keys.
+    if exists (
+        select from pgbaton.spark_chunk as c
+        where c.queue = queue.name and c.attempt = any (attempts) and c.dedup_ids is not null
+    ) then
+        perform pg_advisory_xact_lock(pgbaton._lock_class() + 3, queue.id);
+    end if;
     perform pg_advisory_xact_lock(pgbaton._lock_class(), s.stripe)
     from (
         select distinct pgbaton._stripe(queue.id, coalesce(k.singleton_key, '')) as stripe

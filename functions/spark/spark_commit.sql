@@ -39,14 +39,10 @@ begin
         from pgbaton.enqueue_ledger as l where l.run_id = spark_commit.run_id and l.part = 0;
         return next;
         return;
-    elsif v_rows <> expected then
-        raise exception using
-            errcode = 'PB003',
-            message = format('run "%s" has %s staged rows instead of %s', run_id, v_rows, expected),
-            hint = 'The server was restarted meanwhile, or the run was aborted: run it again.';
     end if;
 
     inserted := 0;
+    v_rows := 0;
     for v_name in
         select d.queue from (
             select distinct c.queue from pgbaton.spark_chunk as c where c.attempt = any (attempts)
@@ -58,8 +54,16 @@ begin
         perform pgbaton._lock_chunks(v_queue, attempts);
         for v_chunk in select * from pgbaton._chunks_in_order(v_queue, attempts) loop
             inserted := inserted + pgbaton._enqueue_chunk(v_queue, v_chunk);
+            v_rows := v_rows + cardinality(v_chunk.payloads);
         end loop;
     end loop;
+    -- Not before: while this waited for a lock, they may have been dropped.
+    if v_rows <> expected then
+        raise exception using
+            errcode = 'PB003',
+            message = format('run "%s" has %s staged rows instead of %s', run_id, v_rows, expected),
+            hint = 'The server was restarted meanwhile, or the run was aborted: run it again.';
+    end if;
     deduped := v_rows - inserted;
     already := 0;
     update pgbaton.enqueue_ledger as l

@@ -169,3 +169,51 @@ def test_abort_beside_a_commit_leaves_all_or_nothing(
     first.commit()
     assert waiting.rows() == [(2, 0, 0)] or waiting.refusal() == "PB003"
     sound()
+
+
+def test_a_commit_whose_rows_are_dropped_while_it_waits_is_refused(
+    db: Session, open_session: Open, sound: Sound
+) -> None:
+    producer, committer = open_session(), open_session()
+    db.rows("select pgbaton.enqueue_batch('orders', '{}')")
+    stage(db, "r", A)
+    producer.begin()
+    producer.enqueue("orders", "k")
+    waiting = committer.start(COMMIT, "r", A).until_blocked(producer)
+    assert db.one("select pgbaton.spark_abort('r')") == 2
+    producer.rollback()
+    assert waiting.refusal() == "PB003"
+    assert db.rows("select * from pgbaton.spark_run('r')") == []
+    stage(db, "r", B)
+    assert db.rows(COMMIT, "r", B) == [(2, 0, 0)]
+    sound()
+
+
+def test_a_commit_and_the_view_take_the_locks_of_ids_and_keys_in_one_order(
+    db: Session, open_session: Open, sound: Sound
+) -> None:
+    producer, committer, writer = open_session(), open_session(), open_session()
+    db.rows("select pgbaton.enqueue_batch('orders', '{}')")
+    stripes = dict(
+        db.rows(
+            "select k.key, pgbaton._stripe(q.id, k.key) from pgbaton.queue as q"
+            " cross join unnest(array['a', 'b']) as k (key) where q.name = 'orders'"
+        )
+    )
+    first, second = sorted(stripes, key=lambda key: stripes[key])
+    db.rows(
+        "select pgbaton.spark_stage('r', %s, 0, 1, 'orders', '{1,2}', %s, dedup_ids => '{x,y}')",
+        A,
+        [first, second],
+    )
+    producer.begin()
+    producer.enqueue("orders", second)
+    committing = committer.start(COMMIT, "r", A).until_blocked(producer)
+    writing = writer.start(
+        "insert into pgbaton.enqueue_inbox (queue, singleton_key, dedup_id)"
+        " values ('orders', %s, 'z')",
+        first,
+    ).until_blocked(committer)
+    producer.rollback()
+    assert (committing.rows(), writing.refusal()) == ([(2, 0, 0)], None)
+    sound()
