@@ -12,7 +12,10 @@ begin
     end if;
     perform pgbaton._require_other_grants(v_queue);
     -- What of its days is left in job and job_history belongs to nobody then, and goes with its day.
-    delete from pgbaton.span as s where s.queue_id = v_queue.id;
+    -- Until none is left: a span that was split while we waited for its lock lives on in other rows.
+    while exists (select from pgbaton.span as s where s.queue_id = v_queue.id) loop
+        delete from pgbaton.span as s where s.queue_id = v_queue.id;
+    end loop;
     delete from pgbaton.baton_release as r where r.queue_id = v_queue.id;
     delete from pgbaton.paused_key as k where k.queue_id = v_queue.id;
     delete from pgbaton.dedup as d where d.queue_id = v_queue.id;

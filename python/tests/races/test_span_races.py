@@ -308,3 +308,22 @@ def drain_one(db: Session) -> dict[int, int]:
     claimed = db.claim("mail", 1)
     assert set(db.complete(claimed)) <= {"ok"}
     return claimed
+
+
+@pytest.mark.parametrize("call", ["claim", "complete"])
+def test_a_queue_that_is_dropped_leaves_no_part_of_a_span_that_is_split_meanwhile(
+    db: Session, open_session: Open, call: str
+) -> None:
+    worker, operator = open_session(), open_session()
+    db.rows("select pgbaton.create_queue('gone')")
+    jobs = db.enqueue_batch("gone", 5)
+    claimed = db.claim("gone", 5) if call == "complete" else {}
+    worker.begin()
+    if call == "complete":
+        assert worker.complete({jobs[2]: claimed[jobs[2]]}) == ["ok"]
+    else:
+        assert list(worker.claim("gone", 2)) == jobs[:2]
+    dropping = operator.start("select pgbaton.drop_queue('gone', true)").until_blocked(worker)
+    worker.commit()
+    dropping.rows()
+    assert db.rows("select lo, hi from pgbaton.span") == []
