@@ -71,7 +71,9 @@ begin
         insert into pgbaton.watermark (kind, lane_id, value, below_xid, recorded_at)
         values (
             'lane', _advance.lane_id, v_bound.value,
-            case when v_is_proven then v_horizon.below_xid else pg_current_xact_id() end, pgbaton._now()
+            -- This transaction may have begun before those that the horizon stands for.
+            case when v_is_proven then v_horizon.below_xid else greatest(v_horizon.below_xid, pg_current_xact_id()) end,
+            pgbaton._now()
         );
     end if;
 end;

@@ -11,6 +11,13 @@ declare
     v_recovered bigint;
     v_rewound bigint;
 begin
+    -- Of a clock that was set back: until it shows that time again, nothing would be due or swept.
+    delete from pgbaton.watermark as w
+    where w.ctid = any (array(
+        select f.ctid from pgbaton.watermark as f
+        where f.kind not in ('lane', 'horizon') and f.recorded_at > v_now + interval '10 seconds'
+        for update skip locked
+    ));
     select w.* into v_last
     from pgbaton.watermark as w
     where w.kind = 'sweep' and w.lane_id = 0

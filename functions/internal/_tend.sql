@@ -31,7 +31,7 @@ begin
             select w.value from pgbaton.watermark as w
             where w.kind = 'sweep' and w.lane_id = 0
             order by w.kind desc, w.lane_id desc, w.value desc limit 1
-        ), 0) < pgbaton._micros(at - interval '10 seconds')
+        ), 0) not between pgbaton._micros(at - interval '10 seconds') and pgbaton._micros(at + interval '10 seconds')
     into v_due_from, v_leases_from, v_horizon, v_is_sweep_due;
     perform pgbaton._note_horizon(v_horizon, at);
 

@@ -207,3 +207,50 @@ def test_jobs_that_came_back_behind_it_may_be_claimed_bit_by_bit(
     work_off(db, clock)
     assert db.rows("select from pgbaton.rewind") == []
     sound()
+
+
+def test_one_that_an_older_transaction_moved_hides_no_job_from_the_sweep(
+    db: Session, open_session: Open, clock: Clock, sound: Sound
+) -> None:
+    """The transaction that moves it began before the one that it passes by."""
+    producer, claimer = open_session(), open_session()
+    db.rows("select pgbaton.create_queue('other')")
+    claimer.begin()
+    claimer.one("select pg_current_xact_id()::text")
+    producer.begin()
+    job = producer.enqueue("q")
+    db.enqueue_batch("q", 64 * 300)
+    db.rows("select count(pgbaton.enqueue_job('q')) from generate_series(1, 300)")
+    db.claim("other")  # notes how far positions were drawn
+    clock.advance("6 seconds")
+    for _ in range(3):
+        claimed = claimer.claim("q", 9000)
+        assert set(claimer.complete(claimed)) == {"ok"}
+    assert watermark(claimer) > position(producer, job)
+    claimer.commit()
+    sweep(db, clock)
+    producer.commit()
+    sweep(db, clock)
+    assert db.rows(UNREACHABLE) == []
+    assert job in db.claim("q", 1)
+    sound()
+
+
+def test_a_clock_that_is_set_back_hides_nothing_that_is_due(
+    db: Session, clock: Clock, sound: Sound
+) -> None:
+    db.rows("select pgbaton.create_queue('other')")
+    clock.advance("1 day")
+    for _ in range(3):
+        db.enqueue("q")
+        assert db.complete(db.claim("q")) == ["ok"]
+        db.rows("select pgbaton.run_maintenance()")
+        clock.advance("15 seconds")
+    clock.advance("-1 day")
+    scheduled = db.enqueue("q", delay="10 seconds")
+    leased = db.enqueue("q")
+    assert list(db.claim("q", lease="10 seconds")) == [leased]
+    clock.advance("15 seconds")
+    db.claim("other")  # sweeps
+    assert set(db.claim("q")) == {scheduled, leased}
+    sound()
