@@ -15,7 +15,7 @@ timed = start=$$(date +%s); $(2); status=$$?; \
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 .PHONY: help build install lint fmt sync test test-sql test-python test-spark proof prove coverage check \
-	demo demo-smoke example-webhooks db bench bench-spark docs freeze pgbouncer clean
+	demo demo-smoke example-webhooks db bench bench-peers bench-spark docs freeze pgbouncer clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 18
@@ -92,6 +92,9 @@ db: $(VENV)/.embedded ## start the embedded database with this build in it, prin
 bench: $(VENV)/.bench ## measure, one JSON line per workload
 	$(PY) bench/run.py
 
+bench-peers: $(VENV)/.bench build/peers ## measure beside other queues, print tables (about 30 minutes)
+	$(PY) bench/peers.py $(BENCH_ARGS)
+
 bench-spark: $(VENV)/.demo ## measure what Spark writes and reads beside plain JDBC, print a table
 	$(PY) bench/spark.py
 
@@ -135,6 +138,14 @@ $(VENV)/.dev: $(VENV)/.embedded
 $(VENV)/.docs: $(VENV)/.embedded
 	@$(PY) -m pip install -q --disable-pip-version-check -e '.[docs]' >&2
 	@touch $@
+
+# Both ask for node 22 and load in node 20.
+build/peers:
+	@command -v npm >/dev/null || { \
+		echo "npm is missing: run apt-get install nodejs npm (node 20 or newer)" >&2; exit 1; }
+	@mkdir -p $@
+	@npm install --prefix $@ --no-audit --no-fund --engine-strict=false --loglevel=error \
+		pg-boss@12.38.0 graphile-worker@0.18.0 >&2 || { rm -rf $@; exit 1; }
 
 $(VENV)/.bench: $(VENV)/.dev
 	@$(PY) -m pip install -q --disable-pip-version-check -e '.[bench]' >&2

@@ -1,0 +1,331 @@
+"""What bench/peers.py found: medians, goals, Markdown tables."""
+
+from __future__ import annotations
+
+import statistics
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import psycopg
+from harness import Run
+from queues.base import Queue
+
+BEGIN = "<!-- measured by make bench-peers: do not edit between these lines -->"
+END = "<!-- end of what make bench-peers wrote -->"
+OURS = "pgbaton"
+
+
+class Key(NamedTuple):
+    workload: str
+    queue: str
+
+
+@dataclass
+class Results:
+    """The runs of each workload and queue."""
+
+    runs: dict[Key, list[dict[str, Any]]] = field(default_factory=dict)
+    failures: list[str] = field(default_factory=list)
+
+    def attempt(self, workload: str, queue: str, one: Callable[[], Run]) -> None:
+        """Adds a run, or what failed in it: one queue must not end the whole measurement."""
+        try:
+            self.add(workload, queue, one())
+        except (AssertionError, RuntimeError, psycopg.Error) as error:
+            self.failures.append(f"{workload}, {queue}: {error}")
+            print(f"  FAILED {self.failures[-1]}", file=sys.stderr, flush=True)
+
+    def add(self, workload: str, queue: str, run: Run) -> None:
+        figures = run.figures()
+        self.runs.setdefault(Key(workload, queue), []).append(figures)
+        rate = f"{figures['jobs_per_s']:,.0f}/s"
+        print(f"  {workload} {queue}: {rate} {figures['jobs']} jobs", file=sys.stderr, flush=True)
+
+    def median(self, workload: str, queue: str, *path: str) -> float | None:
+        """Of a figure; None if it was not measured."""
+        values = []
+        for run in self.runs.get(Key(workload, queue), []):
+            value: Any = run
+            for name in path:
+                value = value.get(name) if isinstance(value, dict) else None
+            if value is not None:
+                values.append(float(value))
+        return statistics.median(values) if values else None
+
+    def spread(self, workload: str, queue: str) -> tuple[float, float]:
+        rates = [run["jobs_per_s"] for run in self.runs[Key(workload, queue)]]
+        return min(rates), max(rates)
+
+    def queues_of(self, workload: str) -> list[str]:
+        return [key.queue for key in self.runs if key.workload == workload]
+
+    def best(self, workload: str, names: Sequence[str], *path: str) -> float | None:
+        """The largest median of these queues."""
+        values = [self.median(workload, name, *(path or ("jobs_per_s",))) for name in names]
+        known = [value for value in values if value is not None]
+        return max(known) if known else None
+
+
+# Goals
+
+
+class Goal(NamedTuple):
+    """A ratio or a figure of the run, None if not measured, and what it should be."""
+
+    text: str
+    value: float | None
+    limit: float
+    is_least: bool = True  # else at most
+
+    @property
+    def verdict(self) -> str:
+        if self.value is None:
+            return "not measured"
+        reached = self.value >= self.limit if self.is_least else self.value <= self.limit
+        return "reached" if reached else "missed"
+
+
+def ratio(a: float | None, b: float | None) -> float | None:
+    return None if a is None or not b else a / b
+
+
+def goals_of(results: Results, queues: dict[str, type[Queue]]) -> list[Goal]:
+    """The goals of the project, each from medians of this run."""
+    peers = [name for name in queues if name != OURS]
+    with_states = [name for name in peers if queues[name].keeps_states]
+    strict = [name for name in peers if queues[name].order == "strict"]
+
+    def rate(workload: str, queue: str = OURS) -> float | None:
+        return results.median(workload, queue, "jobs_per_s")
+
+    def against(workload: str, names: Sequence[str]) -> float | None:
+        return ratio(rate(workload), results.best(workload, names))
+
+    def figure(workload: str, *path: str) -> float | None:
+        return results.median(workload, OURS, *path)
+
+    def claim(workload: str) -> float | None:
+        return figure(workload, "claim_ms", "p50")
+
+    def least(workload: str, names: Sequence[str], *path: str) -> float | None:
+        values = [results.median(workload, name, *path) for name in names]
+        return min((value for value in values if value is not None), default=None)
+
+    def life(enqueue: str, drain: str) -> float | None:
+        parts = [figure(name, "wal_bytes_per_job") for name in (enqueue, drain)]
+        return sum(part for part in parts if part is not None) if None not in parts else None
+
+    p99 = "latency_p99_ms"
+    first, last = "latency_p95_ms_first_stretch", "latency_p95_ms_last_stretch"
+    return [
+        *(
+            goal
+            for batch in (100, 500)
+            for goal in (
+                Goal(f"drain b={batch} / PgQ", against(f"drain_b{batch}", ["pgq"]), 1.3),
+                Goal(
+                    f"drain b={batch} / best with states",
+                    against(f"drain_b{batch}", with_states),
+                    2,
+                ),
+            )
+        ),
+        Goal("drain b=10 / best", against("drain_b10", peers), 1.5),
+        Goal("drain b=1 / best", against("drain_b1", peers), 1.2),
+        Goal(
+            "drain b=100: server CPU µs a job",
+            figure("drain_b100", "server_cpu_us_per_job"),
+            10,
+            False,
+        ),
+        Goal(
+            "singly enqueued, b=100 / best with states", against("drain_single", with_states), 1.5
+        ),
+        Goal("bulk enqueue / best", against("enqueue_bulk", peers), 1.5),
+        Goal("bulk enqueue / COPY", against("enqueue_bulk", ["COPY"]), 0.7),
+        Goal("single enqueue / best", against("enqueue_one", peers), 1),
+        Goal("acknowledging one by one / best", against("ack_singly", peers), 1),
+        Goal(
+            "steady p99 / best", ratio(figure("steady", p99), least("steady", peers, p99)), 1, False
+        ),
+        Goal("wake-up p50 ms", figure("wake_up", "wake_p50_ms"), 5, False),
+        *(
+            Goal(
+                f"held snapshot{kind or ', keyless'}: p95 last / first",
+                ratio(figure(f"held_snapshot{kind}", last), figure(f"held_snapshot{kind}", first)),
+                1.2,
+                False,
+            )
+            for kind in ("", "_keyed")
+        ),
+        Goal("claim at 1M / 10k", ratio(claim("backlog_1M"), claim("backlog_10k")), 1.2, False),
+        Goal("claim at 10M / 10k", ratio(claim("backlog_10M"), claim("backlog_10k")), 1.2, False),
+        *(
+            Goal(
+                f"claim beside {text}",
+                ratio(claim(f"{name}_with"), claim(f"{name}_without")),
+                1.1,
+                False,
+            )
+            for name, text in (
+                ("scheduled", "jobs scheduled far ahead"),
+                ("dead_letters", "dead letters"),
+                ("hot_key_waiting", "a hot key's waiting jobs"),
+            )
+        ),
+        Goal("10k keys x 10: jobs/s", rate("keyed_10k_x_10"), 25_000),
+        Goal("10k keys x 10 / best strict peer", against("keyed_10k_x_10", strict), 25 / 3),
+        Goal(
+            "10k keys x 10 / singly enqueued without keys",
+            ratio(rate("keyed_10k_x_10"), rate("drain_single")),
+            0.5,
+        ),
+        Goal(
+            "others beside a hot key: time / without it",
+            ratio(figure("hot_key", "seconds"), figure("no_hot_key", "seconds")),
+            1.1,
+            False,
+        ),
+        Goal(
+            "many keys x 1 / few keys x 100",
+            ratio(rate("keyed_many_x_1"), rate("keyed_10k_x_many")),
+            0.7,
+        ),
+        Goal("WAL bytes a life, bulk", life("enqueue_bulk", "drain_b100"), 550, False),
+        Goal("WAL bytes a life, single", life("enqueue_one", "drain_single"), 1000, False),
+        Goal("WAL bytes a life, keyed", life("enqueue_keyed", "keyed_10k_x_10"), 1800, False),
+    ]
+
+
+# Output
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
+    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
+
+
+def number(value: float | None, digits: int = 0) -> str:
+    return "-" if value is None else f"{value:,.{digits}f}"
+
+
+def rates_table(results: Results, workloads: Sequence[str]) -> str:
+    """Median jobs/s of each queue, with the least and the most below it."""
+    known = [name for name in workloads if results.queues_of(name)]
+    queues = list(dict.fromkeys(q for name in known for q in results.queues_of(name)))
+    rows = []
+    for queue in queues:
+        cells = []
+        for workload in known:
+            if (rate := results.median(workload, queue, "jobs_per_s")) is None:
+                cells.append("-")
+                continue
+            low, high = results.spread(workload, queue)
+            cells.append(f"{rate:,.0f} ({low:,.0f}-{high:,.0f})")
+        rows.append([queue, *cells])
+    return table(["jobs/s", *known], rows)
+
+
+DETAILS: list[tuple[str, tuple[str, ...], int]] = [
+    ("claim p50 ms", ("claim_ms", "p50"), 2),
+    ("p95", ("claim_ms", "p95"), 2),
+    ("p99", ("claim_ms", "p99"), 2),
+    ("ack p50 ms", ("ack_ms", "p50"), 2),
+    ("p95", ("ack_ms", "p95"), 2),
+    ("p99", ("ack_ms", "p99"), 2),
+    ("CPU µs/job", ("server_cpu_us_per_job",), 1),
+    ("WAL bytes/job", ("wal_bytes_per_job",), 0),
+    ("dead tuples", ("dead_tuples",), 0),
+    ("xids/job", ("xids_per_job",), 3),
+]
+LATENCIES: list[tuple[str, tuple[str, ...], int]] = [
+    ("sent", ("sent",), 0),
+    ("done", ("jobs",), 0),
+    ("p50 ms", ("latency_p50_ms",), 1),
+    ("p95", ("latency_p95_ms",), 1),
+    ("p99", ("latency_p99_ms",), 1),
+    ("p95 first stretch", ("latency_p95_ms_first_stretch",), 1),
+    ("p95 last stretch", ("latency_p95_ms_last_stretch",), 1),
+    ("claim p50 ms", ("claim_ms", "p50"), 2),
+    ("CPU µs/job", ("server_cpu_us_per_job",), 1),
+    ("dead tuples", ("dead_tuples",), 0),
+]
+TIMES: list[tuple[str, tuple[str, ...], int]] = [
+    ("jobs", ("jobs",), 0),
+    ("seconds", ("seconds",), 2),
+    ("jobs/s", ("jobs_per_s",), 0),
+    *DETAILS,
+]
+
+
+def details_table(
+    results: Results, workloads: Sequence[str], columns: list[tuple[str, tuple[str, ...], int]]
+) -> str:
+    rows = [
+        [
+            workload,
+            queue,
+            *(
+                number(results.median(workload, queue, *path), digits)
+                for _, path, digits in columns
+            ),
+        ]
+        for workload in workloads
+        for queue in results.queues_of(workload)
+    ]
+    return table(["", "", *(name for name, _, _ in columns)], rows)
+
+
+def markdown(report: dict[str, Any], results: Results, goals: list[Goal]) -> str:
+    names = list(dict.fromkeys(key.workload for key in results.runs))
+    drains = [name for name in names if name.startswith("drain")]
+    enqueues = [name for name in names if name.startswith("enqueue")]
+    loads = [name for name in names if name.startswith(("steady", "held", "retention"))]
+    rated = [*enqueues, *drains, "ack_singly"]
+    keys = [name for name in names if name.startswith(("keyed", "blocked"))]
+    rest = [name for name in names if name not in {*rated, *loads, *keys}]
+    sections = [
+        ("", report["summary"]),
+        ("Queues", table(["queue", "version", "set up"], report["queues"])),
+        *(
+            [("Failed runs", "\n".join(f"- {f}" for f in results.failures))]
+            if results.failures
+            else []
+        ),
+        (
+            "Goals",
+            table(
+                ["goal", "asked", "measured", ""],
+                [
+                    [
+                        goal.text,
+                        f"{'≥' if goal.is_least else '≤'} {goal.limit:,.4g}",
+                        number(goal.value, 2),
+                        goal.verdict,
+                    ]
+                    for goal in goals
+                ],
+            ),
+        ),
+        ("Enqueue", rates_table(results, enqueues)),
+        ("Drain and acknowledge", rates_table(results, [*drains, "ack_singly"])),
+        ("Keys", rates_table(results, keys)),
+        ("Latency", details_table(results, loads, LATENCIES)),
+        ("Backlog, hot keys and what stands beside", details_table(results, rest, TIMES)),
+        ("Costs", details_table(results, [*rated, *keys], DETAILS)),
+    ]
+    parts = [f"### {title}\n\n{text}" if title else text for title, text in sections]
+    return "\n\n".join(parts)
+
+
+def write_docs(path: Path, text: str) -> None:
+    """Puts the tables between the markers."""
+    page = path.read_text()
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise SystemExit(f"{path} lacks the markers {BEGIN} and {END}")
+    path.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}")
