@@ -41,6 +41,9 @@ def serve(
     ping: Annotated[
         float, typer.Option(min=0.1, help="Seconds without a message before a stream pings.")
     ] = 15,
+    refresh: Annotated[
+        float, typer.Option(min=0.1, help="Seconds between two looks for the page.")
+    ] = 2,
     dsn: Dsn = "",
 ) -> None:
     """Serve queues over HTTP and SSE, and a page to watch and repair them, until it is stopped."""
@@ -68,6 +71,7 @@ def serve(
         max_body=max_body,
         connections=connections,
         ping=ping,
+        refresh=refresh,
     )
     schedule = [milliseconds(part) for part in backoff_schedule.split(",") if part.strip()]
     for name in prepare(settings, queue or [], timedelta(milliseconds=lock_duration), schedule):

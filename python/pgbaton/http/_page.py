@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +19,14 @@ from pgbaton._async.client import AsyncClient
 from pgbaton._runtime.waiting import happens
 from pgbaton.cli._errors import sentence
 from pgbaton.cli._text import plain
+from pgbaton.errors import InvalidState
 from pgbaton.http._answers import answer, job_id, log, number, read_object
 from pgbaton.http._queue import Events, queue_of, text
 from pgbaton.http._state import state_of
+from pgbaton.models import JobState
 
 STATIC = Path(__file__).parent / "static"
 KINDS = {"page.css": "text/css", "page.js": "text/javascript", "icon.svg": "image/svg+xml"}
-LOOK_EVERY = 2.0
-TOTALS_AGE = timedelta(seconds=5)
 MOST_BLOCKED = 200
 MOST_DEAD = 200
 
@@ -34,8 +34,9 @@ MOST_DEAD = 200
 class Watch:
     """Looks at the queues for all pages of one caller, while there are any."""
 
-    def __init__(self, client: AsyncClient) -> None:
+    def __init__(self, client: AsyncClient, every: float) -> None:
         self._client = client
+        self._every = every
         self._pages: set[asyncio.Event] = set()
         self._task: asyncio.Task[None] | None = None
         self._latest: bytes | None = None
@@ -54,7 +55,7 @@ class Watch:
             self._task = asyncio.create_task(self._look())
         try:
             while not self._has_ended:
-                await happens(new, 10 * LOOK_EVERY)
+                await happens(new, 60)
                 new.clear()
                 if self._latest is not None and not self._has_ended:
                     yield self._latest
@@ -63,19 +64,19 @@ class Watch:
 
     async def _look(self) -> None:
         while self._pages and not self._has_ended:
-            data = json.dumps(plain(await picture(self._client)), ensure_ascii=False)
+            data = json.dumps(plain(await picture(self._client, self._every)), ensure_ascii=False)
             self._latest = f"event: picture\ndata: {data}\n\n".encode()
             for page in self._pages:
                 page.set()
-            await asyncio.sleep(LOOK_EVERY)
+            await asyncio.sleep(self._every)
         self._latest = None
 
 
-async def picture(client: AsyncClient) -> dict[str, Any]:
+async def picture(client: AsyncClient, every: float) -> dict[str, Any]:
     """All that the page shows at once; what the caller may not see says so."""
     return {
         "queues": await seen(client.live_stats()),
-        "totals": await seen(client.job_totals(max_age=TOTALS_AGE)),
+        "totals": await seen(client.job_totals(max_age=timedelta(seconds=2 * every))),
         "blocked": await seen(client.blocked_keys(), MOST_BLOCKED),
         "workers": await seen(client.list_workers()),
         "health": await seen(client.health()),
@@ -98,7 +99,7 @@ async def live(request: Request) -> Response:
     state = state_of(request)
     watches = state.gateway.watches
     if state.caller.name not in watches:
-        watches[state.caller.name] = Watch(state.client)
+        watches[state.caller.name] = Watch(state.client, state.settings.refresh)
     return Events(watches[state.caller.name].pictures())
 
 
@@ -107,13 +108,17 @@ async def job(request: Request) -> Response:
     wanted = job_id(request.path_params["id"])
     client = state_of(request).client
     info = await client.get_job(wanted)
+    why: str | None = None
+    failed_at: datetime | None = None
     try:
-        why: str | None = await client.why_not_running(wanted)
-    except psycopg.Error as error:
-        if error.sqlstate is None:
-            raise
-        why = None  # a monitor may see the job and not the reason
-    return answer({"job": plain(info), "why": why})
+        why = await client.why_not_running(wanted)
+        if info.state == JobState.FAILED and info.finished_at is None:
+            failed_at = (await client.get_dead_job(wanted)).failed_at
+    except psycopg.errors.InsufficientPrivilege:
+        pass  # who may only monitor sees the job and not the reason
+    except InvalidState:
+        pass  # it was retried just now
+    return answer({"job": plain(info), "why": why, "failed_at": plain(failed_at)})
 
 
 async def dead(request: Request) -> Response:

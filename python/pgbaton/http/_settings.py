@@ -48,6 +48,7 @@ class Settings:
         max_body (int): bytes of a request at most.
         connections (int): to the database at most, besides the one that listens.
         ping (float): seconds without a message after which a stream sends a ping.
+        refresh (float): seconds between two looks at the queues while somebody has the page open.
     """
 
     dsn: str
@@ -57,6 +58,7 @@ class Settings:
     max_body: int = MAX_BODY
     connections: int = 10
     ping: float = 15
+    refresh: float = 2
     anyone: Caller = field(default=Caller(ALONE), init=False)
 
     def caller_of(self, token: str | None) -> Caller | None:

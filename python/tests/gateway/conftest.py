@@ -14,6 +14,8 @@ from serving import Served, serving
 
 from pgbaton import Client
 
+# A cleanup would come between.
+QUICK = ("--cleanup-interval", "0", "--ping", "0.5", "--refresh", "0.3")
 ROLES = {
     "shop": "pgbaton_producer, pgbaton_worker, pgbaton_operator, pgbaton_monitor",
     "till": "pgbaton_producer",
@@ -32,7 +34,7 @@ def gateway_dsn(server_dsn: str, template: str) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def gateway(gateway_dsn: str) -> Iterator[Served]:
-    with serving(gateway_dsn, "--queue", "keyval", "--ping", "0.5") as served:
+    with serving(gateway_dsn, "--queue", "keyval", *QUICK) as served:
         yield served
 
 
@@ -66,7 +68,8 @@ def tokens_file(roles: dict[str, str], tmp_path_factory: pytest.TempPathFactory)
 @pytest.fixture(scope="session")
 def guarded(gateway_dsn: str, tokens_file: Path) -> Iterator[Served]:
     """A gateway that wants tokens."""
-    with serving(gateway_dsn, "--tokens", str(tokens_file), "--max-body", "10000") as served:
+    options = ("--tokens", str(tokens_file), "--max-body", "10000")
+    with serving(gateway_dsn, *options, *QUICK) as served:
         yield served
 
 

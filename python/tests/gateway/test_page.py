@@ -1,0 +1,281 @@
+"""The page in a real Chromium."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from browser import CHROMIUM, FLAGS
+from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
+from serving import Served
+
+from pgbaton import Client, JobState
+
+HOSTILE = "<img src=x onerror=\"window.pwned='yes'\"><script>window.pwned='yes'</script>"
+SHORT = "<img src=x onerror=window.pwned=1>"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    assert Path(CHROMIUM).exists(), "apt-get install chromium"
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+def opened(browser: Browser, served: Served, **options: Any) -> Iterator[Page]:
+    """A page that must neither complain nor ask another server for anything."""
+    context = browser.new_context(**options)
+    context.set_default_timeout(20_000)
+    page = context.new_page()
+    complaints: list[str] = []
+    page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on(
+        "request", lambda asked: asked.url.startswith(served.url) or complaints.append(asked.url)
+    )
+    page.goto(served.url)
+    yield page
+    page.close()
+    context.close()
+    refused = "the server responded with a status of"  # what Chromium says of any 4xx
+    assert not [text for text in complaints if refused not in text]
+
+
+@pytest.fixture
+def page(browser: Browser, gateway: Served) -> Iterator[Page]:
+    yield from opened(browser, gateway)
+
+
+@pytest.fixture
+def orders(client: Client) -> Iterator[str]:
+    """A FIFO queue of which one key has failed and another waits for its retry."""
+    name = f"orders-{uuid.uuid4().hex[:8]}"
+    client.create_fifo_queue(name, max_attempts=2)
+    for key in ("broken", "slow"):
+        client.enqueue_batch(name, [{"step": 1}, {"step": 2}], singleton_keys=[key, key])
+    broken, slow = client.claim_job_batch("page-worker", [name])
+    client.fail_job(broken.id, "printer on fire", broken.lease_token, retryable=False)
+    client.fail_job(slow.id, "timeout", slow.lease_token, retry_in="1 hour")
+    yield name
+    client.drop_queue(name, force=True)
+
+
+def row(page: Page, section: str, text: str) -> Locator:
+    return page.locator(f"#{section} tbody tr").filter(has_text=text)
+
+
+def dead_id(client: Client, queue: str) -> int:
+    [job] = client.list_dead_jobs(queue)
+    return job.id
+
+
+def test_numbers_follow_the_queue(page: Page, client: Client, queue: str) -> None:
+    ready = row(page, "queues", queue).locator("td").nth(0)
+    expect(ready).to_have_text("0")
+    client.enqueue_batch(queue, range(1234))
+    expect(ready).to_have_text("1,234")
+    chart = row(page, "queues", queue).get_by_role("img", name=re.compile("next job is .* old"))
+    expect(chart.locator("path.age")).to_have_attribute("d", re.compile("^M.*L"))
+    expect(page.get_by_role("status").first).to_contain_text("live")
+
+
+def test_rates_are_drawn(page: Page, client: Client, queue: str) -> None:
+    figure = row(page, "queues", queue).locator("b.in")
+    expect(figure).to_have_text("\N{EN DASH}")
+    for _ in range(200):  # until it was counted while the page looked
+        client.enqueue_batch(queue, range(50))
+        page.wait_for_timeout(100)
+        if re.fullmatch(r"[\d,]*[1-9][\d,.]*/s", figure.inner_text()):
+            break
+    else:
+        raise AssertionError(figure.inner_text())
+    chart = row(page, "queues", queue).get_by_role("img", name=re.compile("enqueued, .* completed"))
+    expect(chart).to_be_visible()
+
+
+def test_a_blocked_key_says_why_and_is_retried_by_keyboard(
+    page: Page, client: Client, orders: str
+) -> None:
+    job_id = dead_id(client, orders)
+    broken = row(page, "blocked", orders).filter(has_text="broken")
+    expect(broken).to_contain_text("printer on fire")
+    expect(broken).to_contain_text("failed for good, tried once")
+    expect(broken.locator("td").nth(2)).to_have_text("1")  # behind it
+    slow = row(page, "blocked", orders).filter(has_text="slow")
+    expect(slow).to_contain_text("runs again in 59 min")
+    expect(slow.get_by_role("button", name="Retry")).to_be_disabled()
+
+    button = broken.get_by_role("button", name=f"Retry job {job_id} of key broken")
+    button.focus()
+    page.keyboard.press("Enter")
+    dialog = page.get_by_role("dialog", name="Retry this job?")
+    expect(dialog).to_contain_text(orders)
+    page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+    assert client.get_job(job_id).state == JobState.FAILED
+    expect(button).to_be_focused()
+
+    page.keyboard.press("Enter")
+    dialog.get_by_role("button", name="Retry").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#said")).to_have_text(f"Job {job_id} will run once more.")
+    expect(broken).to_have_count(0)
+    assert client.get_job(job_id).state == JobState.RETRY
+
+
+def test_skipping_asks_for_a_reason(
+    page: Page, client: Client, orders: str, gateway_dsn: str
+) -> None:
+    job_id = dead_id(client, orders)
+    row(page, "blocked", orders).get_by_role("button", name=f"Skip job {job_id}").click()
+    dialog = page.get_by_role("dialog", name="Skip this job?")
+    dialog.get_by_label("Reason").fill("handled by hand")
+    dialog.get_by_role("button", name="Skip").click()
+    expect(page.locator("#said")).to_have_text(f"Job {job_id} was skipped.")
+    assert client.get_job(job_id).resolution == "skipped"
+    with psycopg.connect(gateway_dsn) as conn:
+        found = conn.execute("select reason from pgbaton.audit where job_id = %s", [job_id])
+        assert found.fetchall() == [("handled by hand",)]
+
+
+def test_a_dead_letter_is_shown_and_requeued(page: Page, client: Client, orders: str) -> None:
+    job_id = dead_id(client, orders)
+    page.get_by_label("Queue", exact=True).select_option(orders)
+    letter = row(page, "dead", str(job_id))
+    expect(letter).to_contain_text("printer on fire")
+    letter.get_by_text("Payload").click()
+    expect(letter.locator("pre")).to_have_text('{\n  "step": 1\n}')
+    letter.get_by_role("button", name=f"Requeue job {job_id}").click()
+    page.get_by_role("dialog").get_by_role("button", name="Requeue").click()
+    expect(page.locator("#said")).to_have_text(
+        re.compile(rf"Job {job_id} is enqueued anew as job \d+\.")
+    )
+    expect(page.locator("#dead .nothing")).to_have_text("No job has failed for good.")
+
+
+def test_a_job_says_why_it_does_not_run(page: Page, client: Client, orders: str) -> None:
+    job_id = dead_id(client, orders)
+    row(page, "blocked", orders).get_by_role("button", name=f"Show job {job_id}").click()
+    detail = page.locator("#job-detail")
+    expect(detail.locator(".why")).to_have_text(client.why_not_running(job_id))
+    expect(detail.locator(".history li")).to_have_text(
+        [
+            re.compile("enqueued$"),
+            re.compile("claimed by page-worker, attempt 1$"),
+            re.compile("failed for good: printer on fire$"),
+        ]
+    )
+    expect(page.locator("#job")).to_be_focused()
+    page.get_by_label("Id").fill("999999999")
+    page.get_by_role("button", name="Show", exact=True).click()
+    expect(detail).to_contain_text("999999999")
+
+
+def test_workers_are_listed(page: Page, client: Client, queue: str) -> None:
+    name = f"worker-{queue}"
+    client.worker_heartbeat(name, capacity=7, tags=["eu"])
+    cells = row(page, "workers", name).locator("td")
+    expect(cells.nth(1)).to_have_text("7")
+    expect(cells.nth(2)).to_have_text("eu")
+
+
+def test_what_jobs_say_is_never_html(page: Page, client: Client) -> None:
+    name = f"hostile {SHORT} {uuid.uuid4().hex[:8]}"
+    client.create_fifo_queue(name, max_attempts=1)
+    job_id = client.enqueue_job(name, {HOSTILE: HOSTILE}, singleton_key=HOSTILE, tags=[HOSTILE])
+    [job] = client.claim_job_batch(HOSTILE, [name])
+    client.fail_job(job.id, HOSTILE, job.lease_token)
+    client.worker_heartbeat(HOSTILE, tags=[HOSTILE])
+    expect(row(page, "blocked", "hostile")).to_contain_text(HOSTILE)
+    expect(row(page, "workers", "<img")).to_contain_text(HOSTILE)
+    row(page, "dead", "hostile").get_by_text("Payload").click()
+    expect(row(page, "dead", "hostile").locator("pre")).to_contain_text("<script>")
+    row(page, "blocked", "hostile").get_by_role("button", name=f"Show job {job_id}").click()
+    expect(page.locator("#job-detail pre")).to_contain_text("<script>")
+    assert page.locator("main img, main script").count() == 0
+    assert page.evaluate("window.pwned") is None
+    client.drop_queue(name, force=True)
+
+
+def test_focus_stays_while_the_page_is_drawn_anew(page: Page, orders: str) -> None:
+    button = row(page, "blocked", orders).get_by_role("button", name="Retry").first
+    button.focus()
+    before = page.locator("#connection").inner_text()
+    expect(page.locator("#connection")).not_to_have_text(before)
+    expect(button).to_be_focused()
+
+
+def test_it_can_be_found_without_eyes(page: Page, orders: str) -> None:
+    expect(row(page, "blocked", orders)).to_have_count(2)
+    for role in ("banner", "navigation", "main"):
+        expect(page.get_by_role(role)).to_have_count(1)  # type: ignore[arg-type]
+    for region in ("Queues", "Blocked keys", "Dead letters", "Job", "Workers"):
+        expect(page.get_by_role("region", name=region).first).to_be_visible()
+    nameless = page.evaluate(
+        """() => [...document.querySelectorAll('button, input, select')].filter((e) =>
+            e.checkVisibility() && !e.labels?.length && !e.ariaLabel && !e.textContent.trim()
+        ).map((e) => e.outerHTML)"""
+    )
+    assert nameless == []
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the queues")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("#queues")).to_be_focused()
+
+
+def luminance(page: Page, what: str) -> float:
+    return float(
+        page.evaluate(
+            """(what) => {
+                const [r, g, b] = getComputedStyle(document.body)[what].match(/[\\d.]+/g)
+                    .map((c) => c / 255).map((c) => c <= 0.04045 ? c / 12.92
+                        : ((c + 0.055) / 1.055) ** 2.4);
+                return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+            }""",
+            what,
+        )
+    )
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_is_dark_where_that_is_wished(browser: Browser, gateway: Served, scheme: str) -> None:
+    for page in opened(browser, gateway, color_scheme=scheme):
+        paper, ink = luminance(page, "backgroundColor"), luminance(page, "color")
+        assert (paper > ink) == (scheme == "light")
+        assert (max(paper, ink) + 0.05) / (min(paper, ink) + 0.05) > 7
+
+
+def test_it_fits_a_narrow_screen(browser: Browser, gateway: Served, orders: str) -> None:
+    for page in opened(browser, gateway, viewport={"width": 400, "height": 800}):
+        expect(row(page, "blocked", orders)).to_have_count(2)
+        expect(row(page, "queues", orders)).to_be_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") <= 400
+        assert row(page, "blocked", orders).first.get_by_role("button", name="Skip").is_visible()
+
+
+def test_a_token_is_asked_for_once(browser: Browser, guarded: Served, orders: str) -> None:
+    for page in opened(browser, guarded):
+        page.get_by_label("Token").fill("wrong")
+        page.get_by_role("button", name="Sign in").click()
+        expect(page.get_by_role("alert")).to_have_text("That token is not known here.")
+        page.get_by_label("Token").fill("shop")
+        page.keyboard.press("Enter")
+        expect(row(page, "queues", orders)).to_be_visible()
+        page.reload()
+        expect(row(page, "queues", orders)).to_be_visible()
+        expect(page.get_by_label("Token")).to_be_hidden()
+
+
+def test_who_may_not_look_is_told_so(browser: Browser, guarded: Served) -> None:
+    for page in opened(browser, guarded):
+        page.get_by_label("Token").fill("till")
+        page.keyboard.press("Enter")
+        for section in ("queues", "blocked", "workers"):
+            expect(page.locator(f"#{section} .nothing")).to_contain_text("permission denied")
