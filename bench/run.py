@@ -99,7 +99,7 @@ class Bench:
         """A backend of the database, or one that has ended and was not collected yet (no title)."""
         try:
             title = Path(f"/proc/{process}/cmdline").read_bytes().decode().strip("\0 ")
-        except FileNotFoundError:
+        except (FileNotFoundError, ProcessLookupError):
             return False
         return not title or f" {database} " in title
 
