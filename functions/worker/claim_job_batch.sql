@@ -71,15 +71,15 @@ begin
     ), in_line as (
         select
             s.lo, s.hi, s.day, s.attempt, s.extra_attempts, s.run_at, s.lease_until, s.singleton_key, s.position,
-            l.queue, l.max_attempts, l.job_type, l.tags, l.priority
+            q.name as queue, q.max_attempts, l.job_type, l.tags, l.priority
         from leased as s
+        -- Each by its id: joined to its queue, all lanes of the queue would be read when statistics say that they are few.
         cross join lateral (
-            select l.job_type, l.tags, l.priority, q.name as queue, q.max_attempts
-            from pgbaton.lane as l
-            inner join pgbaton.queue as q on q.id = l.queue_id
-            where l.id = s.lane_id
-            offset 0
+            select n.job_type, n.tags, n.priority from pgbaton.lane as n where n.id = s.lane_id offset 0
         ) as l
+        cross join lateral (
+            select n.name, n.max_attempts from pgbaton.queue as n where n.id = s.queue_id offset 0
+        ) as q
         order by l.priority desc, s.position
     )
     -- Spans in line and the jobs of each in order: nothing is left to sort.

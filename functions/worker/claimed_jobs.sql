@@ -22,17 +22,17 @@ begin
     where s.lease_token = claimed_jobs.lease_token;
     return query
     select
-        j.id, l.queue, l.job_type, l.tags, l.priority, j.singleton_key, s.attempt,
-        coalesce((j.options).max_attempts, l.max_attempts) + s.extra_attempts,
+        j.id, q.name, l.job_type, l.tags, l.priority, j.singleton_key, s.attempt,
+        coalesce((j.options).max_attempts, q.max_attempts) + s.extra_attempts,
         j.payload, j.created_at, s.run_at, s.claimed_at, s.lease_until, s.lease_token
     from pgbaton.span as s
+    -- Each by its id, as in claim_job_batch.
     cross join lateral (
-        select l.job_type, l.tags, l.priority, q.name as queue, q.max_attempts
-        from pgbaton.lane as l
-        inner join pgbaton.queue as q on q.id = l.queue_id
-        where l.id = s.lane_id
-        offset 0
+        select n.job_type, n.tags, n.priority from pgbaton.lane as n where n.id = s.lane_id offset 0
     ) as l
+    cross join lateral (
+        select n.name, n.max_attempts from pgbaton.queue as n where n.id = s.queue_id offset 0
+    ) as q
     cross join lateral (
         select k.id, k.options, k.payload, k.created_at, k.singleton_key
         from pgbaton.job as k
