@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import sys
 from types import ModuleType
 from typing import Any
 
 import pytest
+from psql_pages import run, steps
 
 from pgbaton import Client, _assemble
 
-EXAMPLE = _assemble.source_root() / "examples" / "ordered_webhooks.py"
+ROOT = _assemble.source_root()
+EXAMPLE = ROOT / "examples" / "ordered_webhooks.py"
+PAGE = ROOT / "docs" / "webhooks.md"
 
 
 @pytest.fixture
@@ -36,6 +40,20 @@ def test_every_event_arrives_in_order(
     assert sum("  attempt " in line for line in lines) == figures["attempts"]
     billed = [line.split()[2] for line in lines if line.startswith("billing    order-1 ")]
     assert list(dict.fromkeys(billed)) == example.STEPS
+    shown = PAGE.read_text("utf-8")
+    for name in ("events", "deliveries", "accepted", "given up", "lost", "order violations"):
+        assert f"\n{name:17}{figures[name]:4}\n" in shown
+    [said] = run(dsn, steps(PAGE))
+    assert "order-7 " in said
+    assert "status 422" in said
+    assert "ERROR" not in said
+
+
+def test_the_guide_shows_the_example() -> None:
+    shown = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+    assert len(shown) == 6
+    for part in shown:
+        assert part in EXAMPLE.read_text("utf-8")
 
 
 def test_keys_that_keep_nothing_in_order_are_noticed(

@@ -1,0 +1,197 @@
+"""Every code block of the README and the guides is run: here, or by the test that is named here."""
+
+from __future__ import annotations
+
+import re
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from psql_pages import run, steps
+
+from pgbaton import Client, _assemble
+
+ROOT = _assemble.source_root()
+DOCS = ROOT / "docs"
+TESTS = ROOT / "python" / "tests"
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+SHOP = "postgresql://localhost/shop"
+
+HERE = "test_pages.py"
+RUN_BY = {
+    ("README.md", "sql"): HERE,
+    ("README.md", "sh"): HERE,
+    ("README.md", "python"): HERE,
+    ("docs/cli.md", "sh"): HERE,
+    ("docs/metrics.md", "sh"): HERE,
+    ("docs/metrics.md", "python"): HERE,
+    ("docs/python.md", "python"): "test_python_docs.py",
+    ("docs/spark.md", "python"): "spark/test_spark_pages.py",
+    ("docs/troubleshooting.md", "sql"): "test_troubleshooting.py",
+    ("docs/tutorial.md", "sql"): "test_tutorial.py",
+    ("docs/webhooks.md", "python"): "test_ordered_webhooks.py",
+    ("docs/webhooks.md", "sql"): "test_ordered_webhooks.py",
+    ("docs/worker.md", "python"): "worker/test_worker_docs.py",
+}
+# Lines that no test runs: what they start is run by make check itself, or changes the machine.
+NOT_RUN = {"make demo", "make test", "make example-webhooks", "pip install"}
+# Signatures, written from the functions.
+NO_EXAMPLES = {"docs/reference.md"}
+
+
+def blocks(page: str, language: str) -> list[str]:
+    found = BLOCK.findall((ROOT / page).read_text("utf-8"))
+    return [text for kind, text in found if kind == language]
+
+
+def shell_lines(text: str) -> Iterator[str]:
+    for line in text.splitlines():
+        if not any(line.startswith(start) for start in NOT_RUN):
+            yield line
+
+
+def test_every_block_has_its_test() -> None:
+    pages = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
+    names = {page: str(page.relative_to(ROOT)) for page in pages}
+    found = {
+        (names[page], kind)
+        for page in pages
+        for kind, text in BLOCK.findall(page.read_text("utf-8"))
+        if names[page] not in NO_EXAMPLES and kind not in ("", "text")
+        if kind != "sh" or list(shell_lines(text))
+    }
+    assert found == RUN_BY.keys()
+    for (page, _), test in RUN_BY.items():
+        assert Path(page).name in (TESTS / test).read_text("utf-8")
+
+
+def test_every_fence_is_seen() -> None:
+    """A block that is indented or has no end would be left out above."""
+    for page in [ROOT / "README.md", *DOCS.glob("*.md")]:
+        text = page.read_text("utf-8")
+        assert len(re.findall("^ *```", text, re.MULTILINE)) == 2 * len(BLOCK.findall(text)), page
+
+
+def test_the_sql_of_the_readme(dsn: str) -> None:
+    for step, out in zip(found := steps(ROOT / "README.md"), run(dsn, found), strict=True):
+        assert "ERROR" not in out, step.statements + out
+        assert "printer on fire" in out
+        assert "waits behind job 1" in out
+
+
+def test_the_python_of_the_readme(dsn: str, capsys: pytest.CaptureFixture[str]) -> None:
+    example, _ = blocks("README.md", "python")
+    names: dict[str, Any] = {}
+    code = compile(example.replace(SHOP, dsn), "README.md", "exec")
+    working = threading.Thread(target=exec, args=(code, names))
+    working.start()
+    with Client(dsn) as client:
+        wait_until(lambda: "worker" in names and has_completed(client, "orders"))
+    names["worker"].stop()
+    working.join(60)
+    assert not working.is_alive()
+    assert capsys.readouterr().out == "order-1 paid\n"
+
+
+def test_the_http_of_the_readme(dsn: str) -> None:
+    _, example = blocks("README.md", "sh")
+    serve, *calls = shell_lines(example)
+    port = free_port()
+    with program(serve.removesuffix(" &").replace('"$DSN"', f"'{dsn}'") + f" --port {port}"):
+        wait_until(lambda: answers(f"http://localhost:{port}/"))
+        said = [
+            bash(call.replace("curl localhost:8000", f"curl -sS localhost:{port}"))
+            for call in calls
+        ]
+    assert said[0].startswith('{"ok":true,"id":')
+    assert '"value":{"to":"ann"}' in said[1]
+
+
+def test_the_commands_of_the_guide(empty_dsn: str, tmp_path: Path) -> None:
+    first, many = blocks("docs/cli.md", "sh")
+    before, blocked, after = first.partition("pgbaton blocked")
+    export = f"export PGBATON_DSN='{empty_dsn}'\n"
+    assert bash(before.replace(f"export PGBATON_DSN={SHOP}\n", export)).split()[-1] == "1"
+    with Client(empty_dsn) as client:
+        [job] = client.claim_job_batch("worker", ["orders"])
+        client.fail_job(job.id, "no funds", job.lease_token, retryable=False)
+    assert "no funds" in bash(export + (blocked + after).replace("retry 17", f"retry {job.id}"))
+    (tmp_path / "events.jsonl").write_text('{"order_id": 1}\n{"order_id": 2}\n')
+    bash(f"cd {tmp_path}\n{export}{many}")
+    with Client(empty_dsn) as client:
+        assert client.get_job(job.id).state == "retry"
+        assert client.queue_stats("orders")[0].total == 3
+
+
+def test_the_metrics_of_the_guide(dsn: str) -> None:
+    from prometheus_client import generate_latest
+
+    [text] = blocks("docs/metrics.md", "sh")
+    serve, once = (f"{line.split('#')[0]} --dsn '{dsn}'" for line in shell_lines(text))
+    port = free_port()
+    with program(f"{serve} --port {port}"):
+        wait_until(lambda: answers(f"http://localhost:{port}/metrics"))
+    assert "pgbaton_up 1.0" in bash(once)
+    [example] = blocks("docs/metrics.md", "python")
+    with Client(dsn) as client:
+        names: dict[str, Any] = {"client": client}
+        exec(example, names)  # noqa: S102
+        assert b"pgbaton_up 1.0" in generate_latest(names["registry"])
+
+
+def bash(script: str) -> str:
+    done = subprocess.run(
+        ["bash", "-e"],
+        input=script,
+        env={"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "LC_ALL": "C.UTF-8"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, script + done.stdout + done.stderr
+    return done.stdout
+
+
+@contextmanager
+def program(command: str) -> Iterator[None]:
+    """A command that runs until it is stopped."""
+    path = f"PATH={Path(sys.executable).parent}:$PATH"
+    started = subprocess.Popen(["bash", "-c", f"{path} exec {command}"])
+    try:
+        yield
+    finally:
+        started.terminate()
+        assert started.wait(60) == 0
+
+
+def wait_until(condition: Any) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def has_completed(client: Client, queue: str) -> bool:
+    return any(s.queue == queue and s.completed for s in client.queue_stats())
+
+
+def answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=10) as answer:  # noqa: S310
+            return bool(answer.status == 200)
+    except OSError:
+        return False
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port: int = taken.getsockname()[1]
+    return port
