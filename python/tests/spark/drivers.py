@@ -18,7 +18,6 @@ import psycopg
 from pyspark.sql import DataFrame, SparkSession
 
 from pgbaton.demo._java import java_for_spark
-from pgbaton.errors import UnknownQueue
 from pgbaton.spark import Enqueued, enqueue
 
 CLUSTER = "local-cluster[2,1,1024]"
@@ -180,28 +179,6 @@ def steps(spark: SparkSession, rows: int = 2000) -> DataFrame:
 
 def enqueue_steps(dsn: str, **options: Any) -> Enqueued:
     return enqueue(steps(_sessions[0]), dsn, "orders", key="k", order_by="step", **options)
-
-
-def enqueue_rows(dsn: str, rows: int, **options: Any) -> Enqueued:
-    df = _sessions[0].range(0, rows, 1, 8).selectExpr("id", "repeat('x', 80) as text")
-    return enqueue(df, dsn, "mail", **options)
-
-
-def connected(dsn: str) -> tuple[list[tuple[int, int]], str]:
-    """What becomes of a run and of its repetition on Spark Connect, and what a wrong queue says."""
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    os.environ["SPARK_LOCAL_HOSTNAME"] = "localhost"
-    session = SparkSession.builder.remote("local[2]").getOrCreate()
-    _sessions.append(session)
-    counts = []
-    for _ in range(2):
-        done = enqueue(steps(session), dsn, "orders", key="k", order_by="step", run_id="night")
-        counts.append((done.inserted, done.already))
-    try:
-        enqueue(steps(session), dsn, "nope")
-    except UnknownQueue as error:
-        return counts, f"UnknownQueue: {error.diag.message_primary}"
-    return counts, ""
 
 
 def enqueue_what_is_refused(dsn: str, payloads: str, method: str) -> str:
