@@ -10,6 +10,7 @@ declare
 begin
     perform pgbaton._check_offset('after', after);
     perform pgbaton._check_offset('until', until);
+    perform pgbaton._check_reached(after, until);
     return query
     select
         j.id, q.name, l.job_type, l.tags, l.priority, j.singleton_key, e.state, e.resolution, e.attempt, j.payload,
@@ -35,4 +36,5 @@ comment on function pgbaton.ended_jobs(jsonb, jsonb, text, bigint, bigint) is
 that the caller may monitor), and of a range of ended_jobs_ranges. A job that failed and is retried, deleted or
 dropped by retention before it is read is not there any more; one that was given up (unknown_stopped) and
 completed after all comes once in each state, as does a failed one that an operator skips.
-Raises PB001, PB009, 22004 or 22023 for what is no offset, 55000 for one of another server.';
+Raises PB001, PB009, 22004 or 22023 for what is no offset, 55000 for one of another server or an until that this
+transaction does not reach: it began earlier, or reads from a replica that is behind.';

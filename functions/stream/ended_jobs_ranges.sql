@@ -14,6 +14,7 @@ declare
 begin
     perform pgbaton._check_offset('after', after);
     perform pgbaton._check_offset('until', until);
+    perform pgbaton._check_reached(after, until);
     if jobs_per_range < 1 or max_ranges < 1 then
         raise exception using
             errcode = 'invalid_parameter_value',

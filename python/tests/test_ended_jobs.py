@@ -122,3 +122,20 @@ def test_many_writers_and_a_reader_that_never_waits(
             writer.close()
     assert sorted(stream.seen) == sorted(ids)
     assert len(stream.seen) == len(ids)
+
+
+def test_an_older_snapshot_is_told_that_it_does_not_see_all(
+    dsn: str, conn: Conn, jobs: tuple[list[int], int]
+) -> None:
+    ids, token = jobs
+    complete(conn, ids[0], token)
+    with psycopg.connect(dsn) as older:
+        older.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        older.execute("select from pgbaton.queue")
+        complete(conn, ids[1], token)
+        [(until,)] = conn.execute("select pgbaton.ended_jobs_offset('{}')").fetchall()
+        read = "select id from pgbaton.ended_jobs('{}', %s)"
+        with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState):
+            older.execute(read, [Jsonb(until)])
+        older.rollback()
+        assert sorted(older.execute(read, [Jsonb(until)])) == [(ids[0],), (ids[1],)]
