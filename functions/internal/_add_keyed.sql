@@ -57,7 +57,7 @@ begin
             from unnest(payloads, singleton_keys, lane_ids, run_ats, options)
             with ordinality as w (
                 payload, singleton_key, lane_id, run_at,
-                max_attempts, retry_delay, retry_backoff, backoff_schedule, keys_if_undelivered, ordinal
+                max_attempts, retry_delay, retry_backoff, backoff_schedule, keys_if_undelivered, headers, ordinal
             )
         ) as u
         order by u.ordinal
@@ -69,7 +69,8 @@ begin
             coalesce(m.lane_id, _add_keyed.lane_id) as lane_id,
             coalesce(m.run_at, _add_keyed.run_at) as run_at,
             case when options is not null then pgbaton._job_options(
-                m.max_attempts, m.retry_delay, m.retry_backoff, m.backoff_schedule, m.keys_if_undelivered
+                m.max_attempts, m.retry_delay, m.retry_backoff, m.backoff_schedule, m.keys_if_undelivered,
+                m.headers
             ) end as options
         from marked as m
     ), stored as (

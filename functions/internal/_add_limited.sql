@@ -24,7 +24,7 @@ begin
         select u.* from unnest(payloads, singleton_keys, lane_ids, run_ats, options)
         with ordinality as u (
             payload, singleton_key, lane_id, run_at,
-            max_attempts, retry_delay, retry_backoff, backoff_schedule, keys_if_undelivered, ordinal
+            max_attempts, retry_delay, retry_backoff, backoff_schedule, keys_if_undelivered, headers, ordinal
         )
         order by u.ordinal
     loop
@@ -35,7 +35,7 @@ begin
                 v_job_id, queue, coalesce(v_job.lane_id, lane_id), coalesce(v_job.run_at, run_at), v_job.payload,
                 v_job.singleton_key, pgbaton._job_options(
                     v_job.max_attempts, v_job.retry_delay, v_job.retry_backoff, v_job.backoff_schedule,
-                    v_job.keys_if_undelivered
+                    v_job.keys_if_undelivered, v_job.headers
                 )
             );
         end if;

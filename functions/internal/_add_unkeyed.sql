@@ -26,12 +26,13 @@ begin
             coalesce(u.lane_id, _add_unkeyed.lane_id) as lane_id,
             coalesce(u.run_at, _add_unkeyed.run_at) as run_at,
             case when options is not null then pgbaton._job_options(
-                u.max_attempts, u.retry_delay, u.retry_backoff, u.backoff_schedule, u.keys_if_undelivered
+                u.max_attempts, u.retry_delay, u.retry_backoff, u.backoff_schedule, u.keys_if_undelivered,
+                u.headers
             ) end as options
         from unnest(payloads, singleton_keys, lane_ids, run_ats, options)
         with ordinality as u (
             payload, singleton_key, lane_id, run_at,
-            max_attempts, retry_delay, retry_backoff, backoff_schedule, keys_if_undelivered, ordinal
+            max_attempts, retry_delay, retry_backoff, backoff_schedule, keys_if_undelivered, headers, ordinal
         )
     ), stored as (
         insert into pgbaton.job (id, created_at, day, lane_id, singleton_key, options, payload)

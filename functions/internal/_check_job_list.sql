@@ -18,7 +18,8 @@ begin
     cross join lateral jsonb_object_keys(e.job) as k (key)
     where k.key <> all (array[
         'payload', 'priority', 'singleton_key', 'job_type', 'tags', 'run_at', 'delay', 'max_attempts', 'retry_delay',
-        'retry_backoff', 'backoff_schedule', 'keys_if_undelivered', 'dedup_id', 'on_duplicate'
+        'retry_backoff', 'backoff_schedule', 'keys_if_undelivered', 'dedup_id', 'on_duplicate',
+        'headers'
     ])
     limit 1;
     if found then

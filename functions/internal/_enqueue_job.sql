@@ -13,7 +13,8 @@ create or replace function pgbaton._enqueue_job(
     backoff_schedule interval[],
     keys_if_undelivered jsonb,
     dedup_id text,
-    on_duplicate text
+    on_duplicate text,
+    headers jsonb
 )
 returns bigint
 language plpgsql volatile
@@ -25,8 +26,11 @@ declare
         when num_nonnulls(run_at, delay) > 0 then pgbaton._check_run_at(run_at, delay)
     end;
     v_options constant pgbaton.job_options := case
-        when num_nonnulls(max_attempts, retry_delay, retry_backoff, backoff_schedule, keys_if_undelivered) > 0
-            then pgbaton._job_options(max_attempts, retry_delay, retry_backoff, backoff_schedule, keys_if_undelivered)
+        when num_nonnulls(
+            max_attempts, retry_delay, retry_backoff, backoff_schedule, keys_if_undelivered, headers
+        ) > 0 then pgbaton._job_options(
+            max_attempts, retry_delay, retry_backoff, backoff_schedule, keys_if_undelivered, headers
+        )
     end;
     v_job_id constant bigint := nextval('pgbaton.job_id_seq');
     v_earlier_id bigint;
@@ -59,6 +63,6 @@ end;
 $$;
 comment on function pgbaton._enqueue_job(
     text, jsonb, integer, text, text, text[], timestamptz, interval, integer, interval, boolean, interval[],
-    jsonb, text, text
+    jsonb, text, text, jsonb
 ) is
 'enqueue_job for every kind of job.';

@@ -20,7 +20,7 @@ begin
             select d.dedup_id from pgbaton.dedup as d
             where d.job_id = j.id and d.queue_id = q.id
             limit 1
-        ), h.resolution
+        ), h.resolution, (j.options).headers
     into v_info
     from pgbaton.job as j
     inner join pgbaton.lane as l on l.id = j.lane_id

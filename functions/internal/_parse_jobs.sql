@@ -11,12 +11,13 @@ begin
             e.ordinal, coalesce(e.job -> 'payload', '{}') as payload, coalesce(r.priority, 100) as priority,
             coalesce(r.job_type, '') as job_type, pgbaton._normal_tags(coalesce(r.tags, '{}')) as tags,
             r.singleton_key, pgbaton._check_run_at(r.run_at, r.delay) as run_at, r.dedup_id, r.on_duplicate,
-            r.max_attempts, r.retry_delay, r.retry_backoff, r.backoff_schedule, r.keys_if_undelivered
+            r.max_attempts, r.retry_delay, r.retry_backoff, r.backoff_schedule, r.keys_if_undelivered,
+            r.headers
         from jsonb_array_elements(jobs) with ordinality as e (job, ordinal)
         cross join lateral jsonb_to_record(e.job) as r (
             priority integer, singleton_key text, job_type text, tags text[], run_at timestamptz, delay interval,
             max_attempts integer, retry_delay interval, retry_backoff boolean, backoff_schedule interval[],
-            keys_if_undelivered jsonb, dedup_id text, on_duplicate text
+            keys_if_undelivered jsonb, dedup_id text, on_duplicate text, headers jsonb
         )
     ), lanes as materialized (
         -- Sorted, so that two producers of the same new lanes never wait for each other in a circle.
@@ -28,7 +29,8 @@ begin
         array_agg(l.lane_id order by p.ordinal), array_agg(p.run_at order by p.ordinal),
         array_agg(
             row(
-                p.max_attempts, p.retry_delay, p.retry_backoff, p.backoff_schedule, p.keys_if_undelivered
+                p.max_attempts, p.retry_delay, p.retry_backoff, p.backoff_schedule, p.keys_if_undelivered,
+                p.headers
             )::pgbaton.job_options
             order by p.ordinal
         ),

@@ -5,7 +5,8 @@ create or replace function pgbaton.enqueue_batch(
     priority integer default 100,
     job_type text default '',
     tags text[] default '{}',
-    run_at timestamptz default null
+    run_at timestamptz default null,
+    headers jsonb default null
 )
 returns setof bigint
 language plpgsql volatile security definer
@@ -19,20 +20,25 @@ declare
     v_queue constant pgbaton.queue := pgbaton._enter_queue(queue);
     v_lane_id constant integer := pgbaton._lane_id(v_queue, priority, job_type, tags);
     v_run_at constant timestamptz := pgbaton._check_run_at(run_at, null);
+    v_options constant pgbaton.job_options := case
+        when headers is not null then pgbaton._job_options(null, null, null, null, null, headers)
+    end;
 begin
     perform pgbaton._check_batch(v_queue, payloads, singleton_keys);
     if cardinality(payloads) = 0 then
         return;
     end if;
     return query select * from pgbaton._add_jobs(
-        v_queue, payloads, singleton_keys, null, null, null, v_lane_id, v_run_at
+        v_queue, payloads, singleton_keys, null, null,
+        case when headers is not null then array_fill(v_options, array[cardinality(payloads)]) end, v_lane_id, v_run_at
     );
 end;
 $$;
-comment on function pgbaton.enqueue_batch(text, jsonb[], text[], integer, text, text[], timestamptz) is
+comment on function pgbaton.enqueue_batch(text, jsonb[], text[], integer, text, text[], timestamptz, jsonb) is
 'The fast way to add many jobs with the same options: one for each payload, ids returned in input order; none
 for an empty array.
-singleton_keys: one for each payload, null for none; required in a FIFO queue. The rest is as in enqueue_job.
+singleton_keys: one for each payload, null for none; required in a FIFO queue. headers are those of
+all of them. The rest is as in enqueue_job.
 All or nothing.
 Raises PB001, PB005, PB006 (the policy allows no further job of a key), PB010, PB011, 2202E (arrays of
 different lengths), 22004 or 22023.';

@@ -13,7 +13,8 @@ create or replace function pgbaton.enqueue_job(
     backoff_schedule interval[] default null,
     keys_if_undelivered jsonb default null,
     dedup_id text default null,
-    on_duplicate text default 'error'
+    on_duplicate text default 'error',
+    headers jsonb default null
 )
 returns bigint
 language plpgsql volatile security definer
@@ -28,7 +29,7 @@ declare
 begin
     if num_nonnulls(
         singleton_key, run_at, delay, max_attempts, retry_delay, retry_backoff, backoff_schedule, keys_if_undelivered,
-        dedup_id
+        dedup_id, headers
     ) = 0 and on_duplicate = 'error' and payload is not null and pgbaton._fits(payload) then
         v_job_id := pgbaton._add_plain_job(queue, payload, priority, job_type, tags);
         if v_job_id is not null then
@@ -37,13 +38,13 @@ begin
     end if;
     return pgbaton._enqueue_job(
         queue, payload, priority, singleton_key, job_type, tags, run_at, delay, max_attempts, retry_delay,
-        retry_backoff, backoff_schedule, keys_if_undelivered, dedup_id, on_duplicate
+        retry_backoff, backoff_schedule, keys_if_undelivered, dedup_id, on_duplicate, headers
     );
 end;
 $$;
 comment on function pgbaton.enqueue_job(
     text, jsonb, integer, text, text, text[], timestamptz, interval, integer, interval, boolean, interval[],
-    jsonb, text, text
+    jsonb, text, text, jsonb
 ) is
 'Adds a job and returns its id. It is there when your transaction commits.
 priority: larger runs first (150 explicit, 100 discovered, 30 backfill); it orders keys, never jobs of one
@@ -55,5 +56,6 @@ means n retries.
 keys_if_undelivered: list of key paths under which the payload is stored when the job fails for good.
 dedup_id: your own id for the job. When the queue knows it already, or its policy allows no further job of the
 key, on_duplicate error raises PB006 and skip returns the earlier job''s id.
+headers: an object of texts, up to 4 kB, that travels with the job, for example a trace context.
 Raises PB001, PB005 (key required), PB006, PB010 (too many lanes), PB011 (payload above 16 MB or nested
-deeper than 500 levels), 22004 or 22023.';
+deeper than 500 levels, or headers above 4 kB), 22004 or 22023.';

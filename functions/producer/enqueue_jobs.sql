@@ -28,10 +28,10 @@ begin
     select
         array_agg(u.payload) as payloads, array_agg(u.singleton_key) as singleton_keys,
         array_agg(u.lane_id) as lane_ids, array_agg(u.run_at) as run_ats,
-        array_agg(row(u.a, u.b, u.c, u.d, u.e)::pgbaton.job_options) as options
+        array_agg(row(u.a, u.b, u.c, u.d, u.e, u.f)::pgbaton.job_options) as options
     into v_new
     from unnest(v_all.payloads, v_all.singleton_keys, v_all.lane_ids, v_all.run_ats, v_is_new, v_all.options)
-        as u (payload, singleton_key, lane_id, run_at, is_new, a, b, c, d, e)
+        as u (payload, singleton_key, lane_id, run_at, is_new, a, b, c, d, e, f)
     where u.is_new;
 
     v_new_ids := array(

@@ -6,7 +6,8 @@ create or replace function pgbaton.publish(
     job_type text default '',
     tags text[] default '{}',
     run_at timestamptz default null,
-    delay interval default null
+    delay interval default null,
+    headers jsonb default null
 )
 returns setof bigint
 language plpgsql volatile security definer
@@ -21,6 +22,7 @@ declare
 begin
     perform pgbaton._check_topic(topic, false);
     perform pgbaton._check_payload(payload);
+    perform pgbaton._check_headers(headers);
     -- In one order, so that two publishers never wait for each other in a circle.
     for v_queue in
         select q.name
@@ -33,12 +35,12 @@ begin
     loop
         return next pgbaton.enqueue_job(
             v_queue, payload, priority, coalesce(singleton_key, v_queue), job_type, tags, run_at, delay,
-            on_duplicate => 'skip'
+            on_duplicate => 'skip', headers => headers
         );
     end loop;
 end;
 $$;
-comment on function pgbaton.publish(text, jsonb, text, integer, text, text[], timestamptz, interval) is
+comment on function pgbaton.publish(text, jsonb, text, integer, text, text[], timestamptz, interval, jsonb) is
 'Enqueues a job in each queue that is subscribed to the topic and returns their ids, none when nobody is. All
 in your transaction, so each subscription gets its jobs in commit order. singleton_key: default the queue''s
 name, so that a FIFO queue keeps all of its deliveries in order; the rest is as in enqueue_job. A queue whose

@@ -86,7 +86,8 @@ begin
     select
         j.id, s.queue, s.job_type, s.tags, s.priority, s.singleton_key, s.attempt,
         coalesce((j.options).max_attempts, s.max_attempts) + s.extra_attempts,
-        j.payload, j.created_at, s.run_at, v_claimed_at, s.lease_until, v_token
+        j.payload, j.created_at, s.run_at, v_claimed_at, s.lease_until, v_token,
+        (j.options).headers
     from in_line as s
     cross join lateral (
         -- The days are parameters, so that only their partitions are opened.

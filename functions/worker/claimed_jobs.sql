@@ -24,7 +24,8 @@ begin
     select
         j.id, q.name, l.job_type, l.tags, l.priority, j.singleton_key, s.attempt,
         coalesce((j.options).max_attempts, q.max_attempts) + s.extra_attempts,
-        j.payload, j.created_at, s.run_at, s.claimed_at, s.lease_until, s.lease_token
+        j.payload, j.created_at, s.run_at, s.claimed_at, s.lease_until, s.lease_token,
+        (j.options).headers
     from pgbaton.span as s
     -- Each by its id, as in claim_job_batch.
     cross join lateral (

@@ -50,6 +50,7 @@ class NewJob(TypedDict, total=False):
     keys_if_undelivered: Iterable[Iterable[str]] | None
     dedup_id: str | None
     on_duplicate: str
+    headers: Mapping[str, str] | None
 
 
 class JobFilter(TypedDict, total=False):
@@ -117,6 +118,10 @@ def json_value(value: Json | Default) -> Argument:
     return _storable(dumped)
 
 
+def header_texts(values: Mapping[str, str] | None) -> Argument:
+    return None if values is None else json_value(dict(values))
+
+
 def result_value(value: Json) -> Argument:
     """JSON text; None is no result."""
     return None if value is None else json_value(value)
@@ -162,6 +167,10 @@ def _unchanged(value: Any) -> Any:
     return value
 
 
+def _headers(values: Mapping[str, str] | None) -> Any:
+    return None if values is None else dict(values)
+
+
 def _list_of(convert: Any) -> Any:
     return lambda values: None if values is None else [convert(v) for v in _several(values)]
 
@@ -174,6 +183,7 @@ _IN_AN_OBJECT: Mapping[str, Any] = {
     "retry_delay": interval,
     "backoff_schedule": _list_of(interval),
     "keys_if_undelivered": _paths,
+    "headers": _headers,
     "failed_after": instant,
     "failed_before": instant,
 }

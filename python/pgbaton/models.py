@@ -136,6 +136,8 @@ class ClaimedJob:
     claimed_at: datetime
     lease_until: datetime
     lease_token: int
+    headers: dict[str, str] | None
+    """Texts that came along with it; None: none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,6 +279,8 @@ class JobInfo:
     dedup_id: str | None
     resolution: str | None
     """How an operator ended it: for example `skipped` or `deleted`."""
+    headers: dict[str, str] | None
+    """Texts that came along with it; None: none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta, timezone
+from types import MappingProxyType
 from typing import Any, LiteralString
 from zoneinfo import ZoneInfo
 
@@ -422,6 +423,7 @@ def test_jobs_of_a_list_take_python_values(client: Client) -> None:
                 "keys_if_undelivered": [("failed", "k")],
                 "dedup_id": "d",
                 "on_duplicate": "skip",
+                "headers": MappingProxyType({"h": "ü"}),
             }
         ],
     )
@@ -429,6 +431,7 @@ def test_jobs_of_a_list_take_python_values(client: Client) -> None:
     info = client.get_job(outcome.job_id)
     assert (info.payload, info.priority, info.tags, info.run_at) == (None, 150, ["a"], at)
     assert (info.singleton_key, info.max_attempts, info.dedup_id) == ("k", 5, "d")
+    assert info.headers == {"h": "ü"}
 
 
 def test_a_filter_takes_python_values(client: Client) -> None:

@@ -242,8 +242,10 @@ def enqueue(client: Client) -> None:
         keys_if_undelivered=[["failed", "k"]],
         dedup_id="once",
         on_duplicate="skip",
+        headers={"of": "one"},
     )
     info = client.get_job(job_id)
+    assert info.headers == {"of": "one"}
     assert info.payload == {"to": ["ü", None, 1.5, {"a": True}]}
     assert (info.priority, info.singleton_key, info.job_type) == (150, "k", "letter")
     assert (info.tags, info.run_at, info.max_attempts) == (["a", "b"], LATER, 7)
@@ -270,11 +272,13 @@ def enqueue(client: Client) -> None:
         job_type="batch",
         tags=["t"],
         run_at=LATER,
+        headers={"of": "all"},
     )
     jobs = [client.get_job(job_id) for job_id in ids]
     assert [job.payload for job in jobs] == [1, "two", None, {}]
     assert [job.singleton_key for job in jobs] == ["a", None, "b", '"\\{},']
     assert {job.run_at for job in jobs} == {LATER}
+    assert [job.headers for job in jobs] == [{"of": "all"}] * 4
     assert client.get_job_stats(["t"]).pending_jobs == 4
     publish(client)
 
@@ -295,12 +299,14 @@ def publish(client: Client) -> None:
     patterns = [s.topic_pattern for s in client.list_subscriptions("hooks")]
     assert patterns == ["#.paid", "order.*"]
     options: dict[str, Any] = {"priority": 30, "job_type": "hook", "tags": ["published"]}
+    options["headers"] = {"of": "news"}
     ids = client.publish("order.paid", {"id": 1}, singleton_key="order 1", run_at=LATER, **options)
     jobs = {job.queue: job for job in map(client.get_job, ids)}
     assert set(jobs) == {"hooks", "mail"}
     for job in jobs.values():
         assert (job.payload, job.singleton_key, job.run_at) == ({"id": 1}, "order 1", LATER)
         assert (job.priority, job.job_type, job.tags) == (30, "hook", ["published"])
+        assert job.headers == {"of": "news"}
     [sent] = client.publish("order.made", None, delay=timedelta(hours=1))
     assert client.get_job(sent).singleton_key == "hooks"
     assert client.unsubscribe("hooks", "order.*")

@@ -25,10 +25,12 @@ create type pgbaton.job_options as (
     retry_delay interval,
     retry_backoff boolean,
     backoff_schedule interval[],
-    keys_if_undelivered jsonb
+    keys_if_undelivered jsonb,
+    headers jsonb
 );
 comment on type pgbaton.job_options is
-'Options of one job that differ from those of its queue; a null field means the queue decides.';
+'Options of one job that differ from those of its queue; a null field means the queue decides. headers: texts by
+name that travel with the job, for example a trace context; null is none.';
 
 create type pgbaton.claimed_job as (
     id bigint,
@@ -44,10 +46,12 @@ create type pgbaton.claimed_job as (
     run_at timestamptz,
     claimed_at timestamptz,
     lease_until timestamptz,
-    lease_token bigint
+    lease_token bigint,
+    headers jsonb
 );
 comment on type pgbaton.claimed_job is
-'A job leased to a worker. max_attempts null means unlimited; lease_token fences every later write.';
+'A job leased to a worker. max_attempts null means unlimited; lease_token fences every later write;
+headers null means none.';
 
 create type pgbaton.job_info as (
     id bigint,
@@ -77,7 +81,8 @@ create type pgbaton.job_info as (
     finished_at timestamptz,
     holds_key boolean,
     dedup_id text,
-    resolution text
+    resolution text,
+    headers jsonb
 );
 comment on type pgbaton.job_info is
 'All that is known of one job, live or final. worker_id and claimed_at are those of its last claim.';

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
 from pgbaton._arguments import (
@@ -12,6 +12,7 @@ from pgbaton._arguments import (
     Json,
     NewJob,
     boolean,
+    header_texts,
     instant,
     integer,
     interval,
@@ -25,6 +26,7 @@ from pgbaton._arguments import (
 )
 from pgbaton._async.caller import Caller
 from pgbaton._calls import as_it_is
+from pgbaton._tracing import outgoing, outgoing_jobs
 from pgbaton.models import EnqueueOutcome, SubscriptionInfo
 
 
@@ -48,6 +50,7 @@ class ProducerCalls(Caller):
         keys_if_undelivered: Iterable[Iterable[str]] | None = None,
         dedup_id: str | None = None,
         on_duplicate: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> int:
         """Adds a job. It is there when the transaction commits.
 
@@ -75,6 +78,8 @@ class ProducerCalls(Caller):
             on_duplicate (str): what to do when the queue knows the dedup_id, or its policy
                 allows no further job of the key: error or skip (return the earlier job's id);
                 default error.
+            headers (Mapping[str, str]): texts that travel with the job, up to 4 kB; the current
+                OpenTelemetry span adds its trace context. Default none.
 
         Returns:
             int: the job's id. Ids identify; they do not say who came first.
@@ -84,7 +89,8 @@ class ProducerCalls(Caller):
             KeyRequired: a FIFO queue and no singleton_key.
             DuplicateJob: the dedup_id is known, or the policy allows no further job of the key.
             TooManyLanes: too many combinations of priority, job_type and tags.
-            PayloadTooLarge: it is above 16 MB or deeper than 500 levels.
+            PayloadTooLarge: it is above 16 MB or deeper than 500 levels, or headers are above
+                4 kB.
             psycopg.errors.InvalidParameterValue: an argument is out of range, or both run_at
                 and delay are given.
             ValueError: NaN, Infinity, a NUL character or a naive datetime; nothing was sent.
@@ -107,6 +113,7 @@ class ProducerCalls(Caller):
             keys_if_undelivered=key_paths(keys_if_undelivered),
             dedup_id=text(dedup_id),
             on_duplicate=text(on_duplicate),
+            headers=header_texts(outgoing(headers)),
         )
 
     async def enqueue_jobs(self, queue: str, jobs: Iterable[NewJob]) -> list[EnqueueOutcome]:
@@ -129,7 +136,9 @@ class ProducerCalls(Caller):
             ValueError: NaN, Infinity, a NUL character or a naive datetime; nothing was sent.
         """
         return await self._rows(
-            EnqueueOutcome, "enqueue_jobs", {"queue": text(queue), "jobs": job_list(jobs)}
+            EnqueueOutcome,
+            "enqueue_jobs",
+            {"queue": text(queue), "jobs": job_list(outgoing_jobs(jobs))},
         )
 
     async def enqueue_batch(
@@ -141,6 +150,7 @@ class ProducerCalls(Caller):
         job_type: str | None = None,
         tags: Iterable[str] | None = None,
         run_at: datetime | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> list[int]:
         """Adds many jobs with the same options, the fast way; all or nothing.
 
@@ -153,6 +163,8 @@ class ProducerCalls(Caller):
             job_type (str): of all; default ''.
             tags (Iterable[str]): of all; default {}.
             run_at (datetime): not before, aware; default at once.
+            headers (Mapping[str, str]): texts that travel with each job, up to 4 kB; the current
+                OpenTelemetry span adds its trace context. Default none.
 
         Returns:
             list[int]: ids in input order.
@@ -173,6 +185,7 @@ class ProducerCalls(Caller):
             job_type=text(job_type),
             tags=texts(tags),
             run_at=instant(run_at),
+            headers=header_texts(outgoing(headers)),
         )
 
     async def publish(
@@ -185,6 +198,7 @@ class ProducerCalls(Caller):
         tags: Iterable[str] | None = None,
         run_at: datetime | None = None,
         delay: Interval | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> list[int]:
         """Adds a job to each queue that is subscribed to a topic, in one transaction.
 
@@ -200,6 +214,8 @@ class ProducerCalls(Caller):
             tags (Iterable[str]): what workers may ask for, a set; default {}.
             run_at (datetime): not before, aware; default at once.
             delay (timedelta): not before this time from now, instead of run_at; default none.
+            headers (Mapping[str, str]): texts that travel with each job, up to 4 kB; the current
+                OpenTelemetry span adds its trace context. Default none.
 
         Returns:
             list[int]: ids of the jobs; empty when nobody is subscribed.
@@ -220,6 +236,7 @@ class ProducerCalls(Caller):
             tags=texts(tags),
             run_at=instant(run_at),
             delay=interval(delay),
+            headers=header_texts(outgoing(headers)),
         )
 
     async def subscribe(self, queue: str, topic_pattern: str) -> None:

@@ -33,6 +33,7 @@ from pgbaton._runtime.registry import REGISTRY, Place
 from pgbaton._runtime.running import Handler, Run, RunningJob
 from pgbaton._runtime.tender import Tender
 from pgbaton._runtime.threads import Threads
+from pgbaton._runtime.tracing import consuming
 from pgbaton._runtime.waiting import happens
 from pgbaton.errors import NotPermitted
 from pgbaton.models import ClaimedJob, OnExhausted, QueueInfo, QueuePolicy, Sleep
@@ -381,7 +382,10 @@ class Engine:
     def _run_noted(self, run_it: Callable[[Run], Outcome], run: Run) -> Outcome:
         """In a thread, which may outlive this engine."""
         try:
-            return run_it(run)
+            with consuming(run.job) as note:
+                outcome = run_it(run)
+                note(outcome)
+                return outcome
         finally:
             REGISTRY.leave(self._database, run)
 
@@ -535,11 +539,21 @@ def most(job: ClaimedJob) -> str:
 
 
 def run_sync(run: Run) -> Outcome:
-    return of_result(run.handler.function(run.job))
+    try:
+        return of_result(run.handler.function(run.job))
+    except BaseException as error:  # sys.exit in a handler ends the handler only
+        return of_error(error)
 
 
 async def run_async(run: Run) -> Outcome:
     """Never raises, but when it is interrupted before it began."""
+    with consuming(run.job) as note:
+        outcome = await awaited(run)
+        note(outcome)
+        return outcome
+
+
+async def awaited(run: Run) -> Outcome:
     try:
         return of_result(await run.handler.function(run.job))
     except asyncio.CancelledError as error:

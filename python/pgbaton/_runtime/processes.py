@@ -14,6 +14,7 @@ from typing import Any
 
 from pgbaton._runtime.outcomes import Completed, Failed, Outcome, Stopped, of_error, of_result
 from pgbaton._runtime.running import Handler, Run, RunningJob
+from pgbaton._tracing import outgoing, within
 from pgbaton.models import ClaimedJob
 
 CONTEXT = multiprocessing.get_context("spawn")
@@ -31,7 +32,7 @@ class Child:
     def run(self, run: Run) -> Outcome:
         """Waits for the outcome; a process that ends without one failed the job."""
         try:
-            self._pipe.send((run.handler, ClaimedJob(*_values(run.job))))
+            self._pipe.send((run.handler, ClaimedJob(*_values(run.job)), outgoing(None)))
             while True:
                 what, said = self._pipe.recv()
                 if what == "outcome":
@@ -131,12 +132,14 @@ def serve(pipe: Connection) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     while True:
         try:
-            handler, job = pipe.recv()
+            handler, job, span = pipe.recv()
         except EOFError:
             return
         running = RunningJob(*_values(job))
         ReportingRun(running, handler, pipe)
-        pipe.send(("outcome", _outcome(handler, running)))
+        with within(span):
+            outcome = _outcome(handler, running)
+        pipe.send(("outcome", outcome))
 
 
 def _outcome(handler: Handler, job: RunningJob) -> Outcome:

@@ -46,7 +46,7 @@ class Threads:
             work, done = task
             try:
                 outcome = work()
-            except BaseException as error:  # sys.exit in a handler ends the handler only
+            except BaseException as error:
                 outcome = of_error(error)
             with self._lock:
                 self._idle += 1

@@ -65,6 +65,12 @@ def enqueue(
     delay: Annotated[str | None, typer.Option(help="Not before this interval from now.")] = None,
     max_attempts: Annotated[int | None, typer.Option(help="Instead of the queue's.")] = None,
     dedup_id: Annotated[str | None, typer.Option(help="Your own id of the job.")] = None,
+    header: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE", help="A text that travels with the job; repeat the option."
+        ),
+    ] = None,
     skip_duplicates: Annotated[
         bool, typer.Option("--skip-duplicates", help="Known jobs are no error.")
     ] = False,
@@ -86,6 +92,7 @@ def enqueue(
         "max_attempts": max_attempts,
         "dedup_id": dedup_id,
         "on_duplicate": "skip" if skip_duplicates else None,
+        "headers": _headers(header),
     }
     options = {name: value for name, value in given.items() if value is not None}
     if lines is None:
@@ -137,6 +144,15 @@ def _options(value: Any) -> dict[str, Any]:
         raise typer.BadParameter('with --jobs each line is an object: {"payload": …}')
     run_at = value.get("run_at")
     return value if run_at is None else {**value, "run_at": instant(str(run_at))}
+
+
+def _headers(given: list[str] | None) -> dict[str, str] | None:
+    if given is None:
+        return None
+    pairs = [header.partition("=") for header in given]
+    if not all(equals for _, equals, _ in pairs):
+        raise typer.BadParameter("--header is NAME=VALUE")
+    return {name: value for name, _, value in pairs}
 
 
 def _with_key(job: dict[str, Any], field: str | None) -> dict[str, Any]:

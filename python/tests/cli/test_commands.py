@@ -88,7 +88,7 @@ def test_options_of_a_job(run: Command, client: Client) -> None:
     job_id = run.json(
         "enqueue", "orders", '{"customer": 7}', "--key-field", "customer", "--priority", 150,
         "--type", "paid", "--tag", "b", "--tag", "a", "--at", "2126-01-02T03:04:05+01:00",
-        "--max-attempts", 9, "--dedup-id", "once",
+        "--max-attempts", 9, "--dedup-id", "once", "--header", "a=b=c", "--header", "d=",
     )["job_id"]  # fmt: skip
     job = client.get_job(job_id)
     assert (job.singleton_key, job.priority, job.job_type, job.tags) == (
@@ -98,6 +98,7 @@ def test_options_of_a_job(run: Command, client: Client) -> None:
         ["a", "b"],
     )
     assert (job.run_at, job.max_attempts) == (datetime(2126, 1, 2, 2, 4, 5, tzinfo=UTC), 9)
+    assert job.headers == {"a": "b=c", "d": ""}
     again = ("enqueue", "orders", "--key", "7", "--dedup-id", "once")
     assert "PB006" in run(*again).stderr
     assert run.out(*again, "--skip-duplicates") == f"{job_id}\n"
@@ -161,6 +162,7 @@ def test_lines_are_all_or_nothing(run: Command, client: Client, last: str) -> No
         ["mail", "--jobs"],
         ["mail", "[" * 100_000],
         ["mail", "--at", "tomorrow"],
+        ["mail", "--header", "nothing"],
         ["mail", "[]", "--key-field", "a"],
         [],
     ],
