@@ -33,6 +33,7 @@ RUN_BY = {
     ("docs/cli.md", "sh"): HERE,
     ("docs/metrics.md", "sh"): HERE,
     ("docs/metrics.md", "python"): HERE,
+    ("docs/operations.md", "sql"): "upgrade/test_pg_upgrade.py",
     ("docs/python.md", "python"): "test_python_docs.py",
     ("docs/spark.md", "python"): "spark/test_spark_pages.py",
     ("docs/troubleshooting.md", "sql"): "test_troubleshooting.py",
