@@ -14,7 +14,8 @@ Schema = dict[str, Any]
 ANY: Schema = {}
 STRING: Schema = {"type": "string"}
 STORABLE: Schema = {"type": "string", "pattern": "^[^\\u0000]*$"}
-NAME: Schema = {"type": "string", "pattern": "^[^\\u0000]+$", "maxLength": 60}
+NAME: Schema = {"type": "string", "pattern": "^[^\\u0000]+$", "maxLength": 255}
+KEY: Schema = NAME | {"maxLength": 1024}
 ID: Schema = {"type": "string", "pattern": "^[0-9]{1,18}$", "example": "42"}
 COUNT: Schema = {"type": "integer", "minimum": 0}
 INSTANT: Schema = {"type": "integer", "description": "Milliseconds since 1970."}
@@ -51,12 +52,12 @@ def schemas() -> dict[str, Schema]:
             {
                 "delay": WAIT,
                 "backoffSchedule": many(WAIT),
-                "keysIfUndelivered": many(many(NAME, 1), 1),
-                "singletonKey": NAME,
+                "keysIfUndelivered": many(many(NAME | {"maxLength": 1020}, 1), 1),
+                "singletonKey": KEY,
                 "priority": {"type": "integer", "minimum": -(2**31) + 1, "maximum": 2**31 - 1},
-                "jobType": STORABLE | {"maxLength": 60},
+                "jobType": STORABLE | {"maxLength": 255},
                 "tags": many(NAME),
-                "dedupId": NAME,
+                "dedupId": KEY,
             },
         ),
         "Enqueued": thing({"ok": OK, "id": ID}),
@@ -211,7 +212,7 @@ def paths() -> dict[str, Schema]:
                 many(ref("KeyValue")),
                 parameters=[
                     parameter(
-                        "prefix", many(NAME), "First parts of the key, one parameter each.",
+                        "prefix", many(STORABLE), "First parts of the key, one parameter each.",
                         style="form", explode=True,
                     )
                 ],

@@ -79,9 +79,7 @@ def arguments(options: dict[str, Any]) -> dict[str, Any]:
             case "tags":
                 given["tags"] = [text(name, tag) for tag in list_of(name, value)]
             case "priority":
-                if type(value) is not int or abs(value) >= 2**31:
-                    raise HTTPException(400, "priority is not a whole number")
-                given["priority"] = value
+                given["priority"] = whole(name, value, 1 - 2**31, 2**31 - 1)
             case _:
                 given[WORDS[name]] = text(name, value)
     return given
@@ -91,9 +89,15 @@ WORDS = {"singletonKey": "singleton_key", "jobType": "job_type", "dedupId": "ded
 
 
 def milliseconds(name: str, value: Any) -> timedelta:
-    if type(value) is not int or not 0 <= value <= LONGEST:
-        raise HTTPException(400, f"{name}: {value!r:.40} is not a number of milliseconds")
-    return timedelta(milliseconds=value)
+    return timedelta(milliseconds=whole(name, value, 0, LONGEST))
+
+
+def whole(name: str, value: Any, least: int, most: int) -> int:
+    """A whole number, which JSON may also write as 1.0."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not (is_number and least <= value <= most and value == int(value)):
+        raise HTTPException(400, f"{name} is not a whole number from {least} to {most}")
+    return int(value)
 
 
 def list_of(name: str, value: Any) -> list[Any]:
@@ -114,17 +118,21 @@ def text(name: str, value: Any) -> str:
 async def poll(request: Request) -> Response:
     """GET /queue/poll"""
     state = state_of(request)
+    with_token = wants_token(request)
     jobs = await state.client.claim_job_batch(
         f"http {state.caller.name}"[:255], [queue_of(request)], batch_size=1
     )
     for job in jobs:
         state.claims.note(job)
-    message = message_of(jobs[0], wants_token(request)) if jobs else None
+    message = message_of(jobs[0], with_token) if jobs else None
     return answer({"message": message})
 
 
 def wants_token(request: Request) -> bool:
-    return request.query_params.get("leaseToken") == "true"
+    said = request.query_params.get("leaseToken", "false")
+    if said not in ("true", "false"):
+        raise HTTPException(400, "leaseToken is neither true nor false")
+    return said == "true"
 
 
 def message_of(job: ClaimedJob, with_token: bool) -> dict[str, Any]:
@@ -277,8 +285,11 @@ def epoch(instant: datetime) -> int:
     return int(instant.timestamp() * 1000)
 
 
-async def dead_list(request: Request) -> Response:
-    """GET /queue/dlq"""
+async def dead_all(request: Request) -> Response:
+    """GET and DELETE /queue/dlq"""
+    if request.method == "DELETE":
+        count = await state_of(request).client.purge_dead_jobs(queue_of(request))
+        return answer({"deletedCount": count})
     limit = number(request, "limit", 50, 0, MOST_ROWS)
     offset = number(request, "offset", 0, 0, 999_999_999)
     jobs = await state_of(request).client.list_dead_jobs(queue_of(request), limit, offset)
@@ -294,9 +305,13 @@ async def dead_one(request: Request) -> DeadJob:
     return job
 
 
-async def dead_get(request: Request) -> Response:
-    """GET /queue/dlq/{id}"""
-    return answer(dead_message(await dead_one(request)))
+async def dead_by_id(request: Request) -> Response:
+    """GET and DELETE /queue/dlq/{id}"""
+    job = await dead_one(request)
+    if request.method == "DELETE":
+        await state_of(request).client.delete_dead_job(job.id)
+        return answer({"ok": True})
+    return answer(dead_message(job))
 
 
 async def dead_requeue(request: Request) -> Response:
@@ -304,19 +319,6 @@ async def dead_requeue(request: Request) -> Response:
     job = await dead_one(request)
     new_id = await state_of(request).client.requeue_dead_job(job.id)
     return answer({"ok": True, "newId": str(new_id)})
-
-
-async def dead_delete(request: Request) -> Response:
-    """DELETE /queue/dlq/{id}"""
-    job = await dead_one(request)
-    await state_of(request).client.delete_dead_job(job.id)
-    return answer({"ok": True})
-
-
-async def dead_purge(request: Request) -> Response:
-    """DELETE /queue/dlq"""
-    count = await state_of(request).client.purge_dead_jobs(queue_of(request))
-    return answer({"deletedCount": count})
 
 
 async def keys(request: Request) -> Response:
@@ -338,10 +340,8 @@ ROUTES = [
     Route(API + "/queue/ack", ack, methods=["POST"]),
     Route(API + "/queue/nack", nack, methods=["POST"]),
     Route(API + "/queue/stats", stats),
-    Route(API + "/queue/dlq", dead_list),
-    Route(API + "/queue/dlq", dead_purge, methods=["DELETE"]),
-    Route(API + "/queue/dlq/{id}", dead_get),
-    Route(API + "/queue/dlq/{id}", dead_delete, methods=["DELETE"]),
+    Route(API + "/queue/dlq", dead_all, methods=["GET", "DELETE"]),
+    Route(API + "/queue/dlq/{id}", dead_by_id, methods=["GET", "DELETE"]),
     Route(API + "/queue/dlq/{id}/requeue", dead_requeue, methods=["POST"]),
     Route(API + "/keys", keys),
 ]
