@@ -49,6 +49,7 @@ ROOT = Path(__file__).resolve().parents[1]
 BINDIR = Path("/usr/lib/postgresql/15/bin")
 BATCHES = (1, 10, 100, 500)
 RATE = 2000
+STRETCH = 2  # seconds that a queue enqueues or drains, if it is not done before
 
 
 @dataclass
@@ -100,7 +101,7 @@ def enqueue_one(session: Session) -> None:
         with session.lab.fresh(queue) as database:
             call = partial(enqueue_first, queue)
             run = session.lab.measure(
-                database, lambda dsn: enqueue(dsn, call, 1, CONSUMERS, session.seconds(3))
+                database, lambda dsn: enqueue(dsn, call, 1, CONSUMERS, session.seconds(STRETCH))
             )
             check_enqueued(session, queue, database, run.jobs)
         return run
@@ -124,7 +125,8 @@ def enqueue_bulk(session: Session) -> None:
     def one(queue: Queue) -> Run:
         with session.lab.fresh(queue) as database:
             run = session.lab.measure(
-                database, lambda dsn: enqueue(dsn, queue.enqueue_many, CHUNK, 1, session.seconds(3))
+                database,
+                lambda dsn: enqueue(dsn, queue.enqueue_many, CHUNK, 1, session.seconds(STRETCH)),
             )
             check_enqueued(session, queue, database, run.jobs)
         return run
@@ -132,7 +134,8 @@ def enqueue_bulk(session: Session) -> None:
     def copy(queue: Queue) -> Run:
         with session.lab.fresh(queue, "copy", own_loads.make_plain_table) as database:
             run = session.lab.measure(
-                database, lambda dsn: enqueue(dsn, own_loads.copy, CHUNK, 1, session.seconds(3))
+                database,
+                lambda dsn: enqueue(dsn, own_loads.copy, CHUNK, 1, session.seconds(STRETCH)),
             )
             with session.lab.bench.connect(database) as conn:
                 assert own_loads.count_plain(conn) == run.jobs
@@ -155,7 +158,7 @@ def enqueue_keyed(session: Session) -> None:
                 queue.enqueue_many(conn, payloads, keys)
 
             run = session.lab.measure(
-                database, lambda dsn: enqueue(dsn, call, CHUNK, 1, session.seconds(3))
+                database, lambda dsn: enqueue(dsn, call, CHUNK, 1, session.seconds(STRETCH))
             )
             check_enqueued(session, queue, database, run.jobs)
         return run
@@ -175,13 +178,14 @@ def drain_workload(session: Session, batch: int, consumers: int) -> None:
             jobs = min(jobs, 5000 * batch)
         fill = Fill(jobs, batch=batch)
         with session.lab.filled(queue, fill) as database:
-            limit = session.seconds(3)
+            limit = session.seconds(STRETCH)
             return session.lab.measure(
                 database, lambda dsn: drain(queue, dsn, fill, consumers, limit)
             )
 
     queues = [queue for queue in session.queues if queue.claims_batches or batch == 1]
-    session.in_turns(workload, queues, one)
+    runs = session.runs if consumers == CONSUMERS else min(session.runs, 2)
+    session.in_turns(workload, queues, one, runs)
 
 
 def drain_all(session: Session) -> None:
@@ -198,7 +202,7 @@ def drain_single(session: Session) -> None:
 
     def one(queue: Queue) -> Run:
         with session.lab.filled(queue, fill) as database:
-            limit = session.seconds(3)
+            limit = session.seconds(STRETCH)
             return session.lab.measure(database, lambda dsn: drain(queue, dsn, fill, limit=limit))
 
     with_states = [q for q in session.queues if q.claims_batches and q.keeps_states]
@@ -222,12 +226,12 @@ def ack_singly(session: Session) -> None:
 
 
 def steady_load(session: Session) -> None:
-    """2,000 jobs a second, enqueued one by one, for 10 s."""
+    """2,000 jobs a second, enqueued one by one, for 6 s."""
 
     def one(queue: Queue) -> Run:
         with session.lab.fresh(queue) as database:
             return session.lab.measure(
-                database, lambda dsn: steady(queue, dsn, RATE, session.seconds(10))
+                database, lambda dsn: steady(queue, dsn, RATE, session.seconds(6))
             )
 
     session.in_turns("steady", session.queues, one)
@@ -249,7 +253,8 @@ def held_snapshot(session: Session) -> None:
             holder.execute("commit")
         return run
 
-    session.in_turns("held_snapshot", session.queues, lambda queue: one(queue, None), runs=1)
+    batching = [queue for queue in session.queues if queue.claims_batches]
+    session.in_turns("held_snapshot", batching, lambda queue: one(queue, None), runs=1)
     session.in_turns("held_snapshot_keyed", session.ours, lambda queue: one(queue, 10_000), runs=1)
 
 
@@ -275,7 +280,7 @@ def backlog(session: Session) -> None:
         sizes = {"10k": 10_000, "1M": 1_000_000}
         if session.is_large and isinstance(queue, Pgbaton):
             sizes["10M"] = 10_000_000
-        for _ in range(session.runs):
+        for _ in range(min(session.runs, 2)):
             for name, jobs in sizes.items():
                 if jobs <= queue.largest_backlog:
                     one = partial(backlog_run, session, queue, jobs)
@@ -411,7 +416,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--scale", type=float, default=1.0, help="share of jobs and seconds")
     parser.add_argument("--held", type=float, default=120, help="seconds of the held snapshot")
     parser.add_argument(
-        "--held-peers", type=float, default=60, help="the same beside the others (default: 60)"
+        "--held-peers", type=float, default=45, help="the same beside the others (default: 45)"
     )
     parser.add_argument(
         "--large",
