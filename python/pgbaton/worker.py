@@ -27,7 +27,8 @@ class Worker:
     """Claims jobs and runs handlers for them until it is stopped.
 
     Args:
-        dsn (str): connection string or URL; default what `run` is given.
+        dsn (str): connection string or URL; default what `run` is given, else libpq's environment
+            (PGHOST, PGDATABASE, PGSERVICE, ...).
         worker_id (str): name of the worker, 1 to 255 bytes, not used by another one at the same
             time; default host, process and a random part.
         capacity (int): jobs it holds at once; default 10.
@@ -122,12 +123,13 @@ class Worker:
         """Works until it is stopped: by `stop`, SIGTERM or SIGINT, the second one at once.
 
         Args:
-            dsn (str): connection string or URL; default the constructor's.
+            dsn (str): connection string or URL; default the constructor's, else libpq's
+                environment.
 
         Raises:
             psycopg.OperationalError: the first connection fails; later it connects again.
             UnknownQueue: a handler's queue does not exist.
-            ValueError: there is no dsn or no handler.
+            ValueError: there is no handler.
         """
         asyncio.run(self._run_with_signals(dsn))
 
@@ -135,16 +137,17 @@ class Worker:
         """The same as `run` as part of your event loop; signals are yours then.
 
         Args:
-            dsn (str): connection string or URL; default the constructor's.
+            dsn (str): connection string or URL; default the constructor's, else libpq's
+                environment.
 
         Raises:
             psycopg.OperationalError: the first connection fails; later it connects again.
             UnknownQueue: a handler's queue does not exist.
-            ValueError: there is no dsn or no handler, or it runs already.
+            ValueError: there is no handler, or it runs already.
         """
         if self._engine is not None:
             raise ValueError(f"worker {self.worker_id} runs already")
-        self._engine = Engine(self._settings(dsn or self._dsn), self._handlers)
+        self._engine = Engine(self._settings(dsn or self._dsn or ""), self._handlers)
         self._loop = asyncio.get_running_loop()
         try:
             await self._engine.run()
@@ -177,13 +180,11 @@ class Worker:
             for number in signals:
                 loop.remove_signal_handler(number)
 
-    def _settings(self, dsn: str | None) -> Settings:
-        if dsn is None:
-            raise ValueError("a worker needs a dsn: pass it to Worker or to run")
+    def _settings(self, dsn: str) -> Settings:
         if not self._handlers.queues:
             raise ValueError("a worker needs a handler: decorate one with @worker.handler(queue)")
         listen_dsn = (self._listen_dsn or dsn) if self._listens else None
-        slow = timedelta(seconds=30) if listen_dsn else POLL
+        slow = timedelta(seconds=30) if self._listens else POLL
         return Settings(
             dsn=dsn,
             worker_id=self.worker_id,

@@ -111,7 +111,8 @@ class Engine:
         self._handlers = handlers
         self._connection = OwnConnection(watchful(settings.dsn))
         self.client = AsyncClient(pool=self._connection)
-        self._listener = Listener(watchful(settings.listen_dsn)) if settings.listen_dsn else None
+        listen_dsn = settings.listen_dsn
+        self._listener = None if listen_dsn is None else Listener(watchful(listen_dsn))
         self._is_listening = False
         self._loop = asyncio.get_running_loop()
         self._threads = Threads()

@@ -68,6 +68,21 @@ def test_a_sleeping_worker_is_woken(
             wait_for_state(client, job_id, "completed")
 
 
+LIBPQ = {"host": "PGHOST", "port": "PGPORT", "user": "PGUSER", "password": "PGPASSWORD"}
+
+
+def test_without_a_dsn_the_environment_of_libpq_says_where(
+    dsn: str, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in conninfo_to_dict(dsn).items():
+        monkeypatch.setenv(LIBPQ.get(name, "PGDATABASE"), str(value))
+    worker = Worker(poll_every=NEVER)
+    worker.handler("mail")(lambda job: job.payload)
+    with running(worker), psycopg.connect(dsn, autocommit=True) as conn:
+        wait_until(lambda: is_asleep(conn))
+        wait_for_state(client, client.enqueue_job("mail", "wake up"), "completed")
+
+
 def test_a_worker_wakes_up_for_what_is_due_later(
     dsn: str, client: Client, conn: psycopg.Connection[Any]
 ) -> None:
