@@ -7,7 +7,7 @@ declare
 begin
     v_part.lo := lo;
     v_part.hi := hi;
-    v_part.position := whole.position + lo - whole.lo;
+    v_part.position := whole.position + (lo - whole.lo);
     insert into pgbaton.span values (v_part.*);
 end;
 $$;

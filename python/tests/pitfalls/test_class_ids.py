@@ -66,3 +66,16 @@ def test_the_very_last_id(db: Session, key: str | None, sound: Sound) -> None:
     run_all(db) if key else db.complete(db.claim("q", 1000))
     assert db.rows("select * from pgbaton.live_jobs limit 1") == []
     sound()
+
+
+def test_a_span_of_the_last_ids_is_split(db: Session, sound: Sound) -> None:
+    db.rows("select pgbaton.create_queue('q')")
+    start_at(db, "job_id_seq", BITS_64 - 200)
+    start_at(db, "position_seq", BITS_64 - 100_000)
+    jobs = db.enqueue_batch("q", 20)
+    assert db.complete(db.claim("q", 5)) == ["ok"] * 5
+    claimed = db.claim("q", 15)
+    assert db.complete({jobs[9]: claimed[jobs[9]]}) == ["ok"]
+    del claimed[jobs[9]]
+    assert db.complete(claimed) == ["ok"] * 14
+    sound()
