@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import psycopg
@@ -47,7 +48,14 @@ def main() -> None:
 def describe(name: str, arguments: str, result: str | None, comment: str | None) -> list[str]:
     returns = f" returns {result}" if result else ""
     signature = f"pgbaton.{name}({arguments}){returns}"
-    return [f"### {name}", "", "```sql", signature, "```", "", comment or "", ""]
+    return [f"### {name}", "", "```sql", signature, "```", "", paragraphs(comment, arguments), ""]
+
+
+def paragraphs(comment: str | None, arguments: str) -> str:
+    """A paragraph for each line that begins with a parameter, or with what is raised."""
+    names = "|".join(re.findall(r"(?:^|, )([a-z_]+) ", arguments) or ["no parameter"])
+    parameter = rf"(?:{names})(?:, \w+)*(?: \([^)]*\))?: "
+    return re.sub(rf"\n(?={parameter}|Raises )", "\n\n", comment or "")
 
 
 if __name__ == "__main__":

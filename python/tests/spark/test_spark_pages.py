@@ -1,0 +1,102 @@
+"""The examples of docs/spark.md and that of README.md run, and do what the pages say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from pgbaton import Client, _assemble
+
+ROOT = _assemble.source_root()
+
+
+def examples(page: str) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", (ROOT / page).read_text("utf-8"), re.DOTALL)
+
+
+def test_the_example_of_the_readme(spark: SparkSession, dsn: str) -> None:
+    [example] = [text for text in examples("README.md") if "spark" in text]
+    with Client(dsn) as client:
+        client.create_fifo_queue("flights")
+        names = {"spark": spark, "dsn": dsn, "df": flights(spark).withColumn("dep_time", F.lit(1))}
+        exec(example, names)  # noqa: S102
+        [job] = client.claim_job_batch("worker", ["flights"])
+        client.complete_job(job.id, None, job.lease_token)
+    assert sorted(job.payload) == ["carrier", "dest", "flight", "origin"]
+    done: Any = names["done"]
+    assert [row["singleton_key"] for row in done.collect()] == ["N1"]
+
+
+def test_the_examples_of_the_guide(
+    spark: SparkSession, dsn: str, conn: psycopg.Connection[Any], tmp_path: Path
+) -> None:
+    write, stream, for_each, compare, follow, work_off, inbox = examples("docs/spark.md")
+    for queue in ("flights", "orders"):
+        conn.execute("select pgbaton.create_fifo_queue(%s)", [queue])
+    conn.execute("select pgbaton.create_queue('mail')")
+    (tmp_path / "orders").mkdir()
+    (tmp_path / "orders" / "1.json").write_text('{"customer": "ann", "placed_at": 1}\n' * 3)
+    orders = spark.readStream.schema("customer string, placed_at int").json(f"{tmp_path}/orders")
+
+    def work(batches: Iterator[Any]) -> Iterator[Any]:
+        """Within the test: Spark's workers cannot import its module."""
+        for batch in batches:
+            yield batch[["id"]].assign(result='"done"', error=None)
+
+    compared: list[tuple[int, int]] = []
+    names: dict[str, Any] = {
+        "spark": spark, "F": F, "dsn": dsn, "df": flights(spark), "orders": orders,
+        "compare": lambda *frames: compared.append(tuple(frame.count() for frame in frames)),
+        "work": work, "target": f"{tmp_path}/results",
+    }  # fmt: skip
+
+    exec(write, names)  # noqa: S102
+    assert (names["done"].inserted, names["history"].count()) == (2, 0)
+
+    exec(stream.replace("/data", str(tmp_path)), names)  # noqa: S102
+    names["stream"].processAllAvailable()
+    names["stream"].stop()
+    assert live(conn, "orders") == 3
+
+    exec(f"written = {for_each}", names)  # noqa: S102
+    written = names["written"].option("checkpointLocation", f"{tmp_path}/other").start()
+    written.processAllAvailable()
+    written.stop()
+    assert live(conn, "orders") == 3  # the same stream_id, so batch 0 is known
+
+    exec(compare, names)  # noqa: S102
+    assert compared == [(0, 2)]
+
+    exec(work_off, names)  # noqa: S102
+    assert spark.read.parquet(names["target"]).count() == 1
+    states = "select state::text from pgbaton.jobs where queue = 'flights' order by id"
+    assert [state for (state,) in conn.execute(states)] == ["completed", "pending"]
+
+    exec(follow, names)  # noqa: S102
+    read = names["ended"].writeStream.format("memory").queryName("ended").start()
+    read.processAllAvailable()
+    read.stop()
+    assert spark.table("ended").count() == 1
+
+    exec(inbox, names)  # noqa: S102
+    assert live(conn, "mail") == 2
+
+
+def flights(spark: SparkSession) -> Any:
+    """Two flights of one aircraft, later ones first."""
+    rows = [("N1", 2, "UA", 17, "EWR", "ORD"), ("N1", 1, "UA", 16, "ORD", "EWR")]
+    return spark.createDataFrame(rows, "tailnum string, departure int, carrier string, flight int, "
+                                       "origin string, dest string")  # fmt: skip
+
+
+def live(conn: psycopg.Connection[Any], queue: str) -> int:
+    [[count]] = conn.execute(
+        "select count(*) from pgbaton.live_jobs where queue = %s", [queue]
+    ).fetchall()
+    return int(count)
