@@ -3,6 +3,7 @@ returns void
 language plpgsql volatile
 as $$
 declare
+    v_began_before constant boolean := pg_current_xact_id_if_assigned() is not null;
     v_due_from timestamptz;
     v_leases_from timestamptz;
     v_has_released boolean;
@@ -63,7 +64,7 @@ begin
     if v_is_sweep_due then
         perform pgbaton._sweep();
     end if;
-    perform pgbaton._note_times(v_due_from, v_has_due, v_leases_from, v_has_ended, at);
+    perform pgbaton._note_times(v_due_from, v_has_due, v_leases_from, v_has_ended, at, v_began_before);
 end;
 $$;
 comment on function pgbaton._tend(timestamptz) is

@@ -254,3 +254,25 @@ def test_a_clock_that_is_set_back_hides_nothing_that_is_due(
     db.claim("other")  # sweeps
     assert set(db.claim("q")) == {scheduled, leased}
     sound()
+
+
+def test_times_that_an_older_transaction_notes_hide_nothing_that_is_due(
+    db: Session, open_session: Open, clock: Clock, sound: Sound
+) -> None:
+    """What it notes is later than its transaction id: another one may have come in between."""
+    worker, claimer = open_session(), open_session()
+    job = db.enqueue("q")
+    claimed = worker.claim("q")
+    claimer.begin()
+    claimer.one("select pg_current_xact_id()::text")
+    clock.advance("30 seconds")
+    worker.begin()
+    worker.rows("select pgbaton.fail_job(%s, 'no', %s, retry_in => '1 second')", job, claimed[job])
+    clock.advance("30 seconds")
+    assert claimer.claim("q") == {}
+    claimer.commit()
+    sweep(db, clock)
+    worker.commit()
+    sweep(db, clock)
+    assert list(db.claim("q")) == [job]
+    sound()
