@@ -11,7 +11,7 @@ from mkdocs.structure.files import File, Files
 
 DOCS = Path(__file__).parent
 PAGES = {"README.md": "index.md", "CHANGELOG.md": "changelog.md", "LICENSE": "license.md"}
-TO_COME = {"http.md", "performance.md"}
+TO_COME = {"http.md"}
 
 
 def on_config(config: MkDocsConfig) -> None:

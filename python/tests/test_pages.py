@@ -44,8 +44,8 @@ RUN_BY = {
 }
 # Lines that no test runs: what they start is run by make check itself, or changes the machine.
 NOT_RUN = {"make demo", "make test", "make example-webhooks", "pip install"}
-# Signatures, written from the functions.
-NO_EXAMPLES = {"docs/reference.md"}
+# Signatures, written from the functions; and a page that is to come, whose author adds it above.
+NO_EXAMPLES = {"docs/reference.md", "docs/http.md"}
 
 
 def blocks(page: str, language: str) -> list[str]:
