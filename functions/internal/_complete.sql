@@ -5,6 +5,9 @@ as $$
 declare
     v_spans pgbaton.span[];
 begin
+    if pg_column_size(results) > 4000 then  -- each level of nesting takes eight bytes
+        perform pgbaton._check_results(results);
+    end if;
     v_spans := pgbaton._carve(
         job_ids, array['active', 'cancelling', 'unknown_retry']::pgbaton.job_state[], true, lease_token
     );
@@ -27,4 +30,5 @@ begin
 end;
 $$;
 comment on function pgbaton._complete(bigint[], bigint, jsonb[]) is
-'Ends jobs as completed, with results in the order of job_ids, and returns the spans it ended.';
+'Ends jobs as completed, with results in the order of job_ids, and returns the spans it ended. Raises
+PB011.';

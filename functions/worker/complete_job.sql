@@ -22,4 +22,5 @@ end;
 $$;
 comment on function pgbaton.complete_job(bigint, jsonb, bigint) is
 'Ends a job as completed and keeps its result. lease_token: of the claim; required in a FIFO queue.
-Raises PB002 (no such job), PB003 (not running, for example completed before), PB004 (lease lost) or 22004.';
+Raises PB002 (no such job), PB003 (not running, for example completed before), PB004 (lease lost), PB011 (result
+nested deeper than 500 levels) or 22004.';

@@ -23,4 +23,5 @@ comment on function pgbaton.complete_jobs(bigint[], bigint, jsonb[]) is
 lease_lost, invalid_state (for example completed before) or not_found; one refused job does not hinder the
 others.
 lease_token: of the claim; jobs of a FIFO queue are refused without it.
-Raises 22004 for a null in job_ids, 2202E for arrays of different lengths.';
+Raises 22004 for a null in job_ids, 2202E for arrays of different lengths, PB011 for a result nested deeper than
+500 levels; then none is completed.';

@@ -40,4 +40,5 @@ end;
 $$;
 comment on function pgbaton.worker_heartbeat(text, integer, text[]) is
 'Notes that a worker lives: one row a worker. capacity: jobs it can run at once; tags: what it asks for.
-Returns the ids of its jobs that somebody cancelled: stop them and acknowledge. Raises 22004 or 22023.';
+Returns the ids of its jobs that somebody cancelled: stop them and acknowledge. The name is not
+protected: who may work may send heartbeats in it, also when grants narrow the caller. Raises 22004 or 22023.';

@@ -107,6 +107,19 @@ def test_thousands_of_levels(client: Client, dsn: str) -> None:
     assert client.queue_stats("q")[0].total == 0
 
 
+def test_a_result_that_is_too_deep(client: Client) -> None:
+    """Whoever asks for the job afterwards could not read it."""
+    ids = client.enqueue_batch("q", [1, 2])
+    [job, _] = client.claim_job_batch("w", ["q"])
+    with pytest.raises(PayloadTooLarge):
+        client.complete_job(job.id, nested(502), job.lease_token)
+    with pytest.raises(PayloadTooLarge):
+        client.complete_jobs(ids, job.lease_token, [1, nested(502)])
+    assert [client.get_job(job_id).state for job_id in ids] == ["active", "active"]
+    client.complete_jobs(ids, job.lease_token, [1, nested(499)])
+    assert client.get_job(ids[1]).result == nested(499)
+
+
 @pytest.mark.proof
 def test_a_result_of_50_mb(client: Client) -> None:
     client.enqueue_job("q")
