@@ -37,6 +37,7 @@ from pgbaton.install import install
 ORDERS = 12
 STEPS = ["created", "paid", "packed", "shipped", "delivered"]
 SUBSCRIPTIONS = {"billing": ["order.*"], "warehouse": ["order.paid", "order.shipped"]}
+SET_STEP = "insert into orders values (%s, %s) on conflict (id) do update set step = excluded.step"
 ANSWER_WITHIN = 0.25  # seconds
 SETTLED = (200, 422)
 REFUSED = ("order-7", "packed")  # the event that billing never takes
@@ -74,11 +75,7 @@ def take_orders(dsn: str) -> int:
         for number, step in enumerate(STEPS, start=1):
             for order in (f"order-{n}" for n in range(1, ORDERS + 1)):
                 with conn.transaction():
-                    conn.execute(
-                        "insert into orders values (%s, %s)"
-                        " on conflict (id) do update set step = excluded.step",
-                        [order, step],
-                    )
+                    conn.execute(SET_STEP, [order, step])
                     event = {"order": order, "number": number, "step": step}
                     Client(connection=conn).publish(f"order.{step}", event, singleton_key=order)
                 events += 1
