@@ -25,6 +25,7 @@ import psycopg
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 
+import http_streams
 import worker_runtime
 
 from pgbaton import embedded, install
@@ -610,6 +611,18 @@ def worker_idle(bench: Bench) -> bool:
     return report("worker_idle", figures, {"share_of_a_core": (server + own, 0.01)})
 
 
+def http_streams_open(bench: Bench) -> bool:
+    """A thousand open streams of one gateway process: a message for each, and single ones."""
+    with bench.database() as database:
+        found = http_streams.measured(
+            bench.server.dsn(dbname=database),
+            pushes=max(20, int(300 * bench.scale)),
+            idle_seconds=max(5.0, 30 * bench.scale),
+        )
+    figures = {"streams": http_streams.STREAMS, **http_streams.figures_of(found)}
+    return report("http_streams", figures, {"push_p50_ms": (figures["push_p50_ms"], 10)})
+
+
 WORKLOADS: dict[str, Callable[[Bench], bool]] = {
     "enqueue_batch": enqueue_batch,
     "enqueue_single": enqueue_single,
@@ -628,6 +641,7 @@ WORKLOADS: dict[str, Callable[[Bench], bool]] = {
     "worker_one_at_a_time": worker_one_at_a_time,
     "worker_wake_up": worker_wake_up,
     "worker_idle": worker_idle,
+    "http_streams": http_streams_open,
 }
 
 

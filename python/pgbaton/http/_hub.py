@@ -80,8 +80,13 @@ class Hub:
         self._left: list[ClaimedJob] = []
         self._sent_before: Counter[int] = Counter()
         self._extended_at: dict[int, float] = {}
+        self._extend_at = float("inf")
         self._cancelled: set[int] = set()
         self._beat_at = float("-inf")
+        self._empty = 0
+        """Claims in a row that brought nothing."""
+        self._in_vain = 0
+        """How often in a row there was work that could not be claimed."""
         self._work = asyncio.Event()
         self._channel: str | None = None
         self._loop = asyncio.get_running_loop()
@@ -145,7 +150,7 @@ class Hub:
     # What is done in the background
 
     async def _serve(self) -> None:
-        delay, empty = 0.1, 0
+        delay = 0.1
         while self.streams or self._left:
             try:
                 self._work.clear()
@@ -153,9 +158,9 @@ class Hub:
                 await self._extend()
                 await self._send_heartbeat()
                 jobs = await self._claim()
-                delay, empty = 0.1, 0 if jobs else empty + 1
+                delay = 0.1
                 if not jobs and not self._left:
-                    await self._sleep(empty)
+                    await self._sleep()
             except psycopg.OperationalError as error:
                 log.warning("streams of %s wait: %s", self.queue, error)
                 if not self.streams:
@@ -180,7 +185,9 @@ class Hub:
             self.worker_id, [self.queue], batch_size=min(free, MOST_CLAIMED)
         )
         if jobs:
+            self._empty = self._in_vain = 0
             self._extended_at[jobs[0].lease_token] = self._loop.time()
+            self._extend_at = min(self._extend_at, self._due(jobs))
             self._deal(jobs)
         return jobs
 
@@ -215,10 +222,12 @@ class Hub:
 
     async def _extend(self) -> None:
         """Extends the leases of which a third is over, and notices what others have ended."""
+        now = self._loop.time()
+        if now < self._extend_at:
+            return
         holders = {job_id: stream for stream in self.streams for job_id in stream.held}
         held = by_token(job for stream in self.streams for job in stream.held.values())
         self._extended_at = {t: at for t, at in self._extended_at.items() if t in held}
-        now = self._loop.time()
         for token, jobs in held.items():
             if self._due(jobs) > now:
                 continue
@@ -226,6 +235,7 @@ class Hub:
             self._extended_at[token] = now
             for verdict in verdicts:
                 self._heed(holders[verdict.job_id], verdict.job_id, verdict.verdict)
+        self._extend_at = min(map(self._due, held.values()), default=float("inf"))
 
     def _heed(self, stream: Stream, job_id: int, verdict: str) -> None:
         if verdict == "cancel_requested":
@@ -259,15 +269,14 @@ class Hub:
         lease = (jobs[0].lease_until - jobs[0].claimed_at).total_seconds()
         return self._extended_at[jobs[0].lease_token] + min(lease / 3, CHECK)
 
-    async def _sleep(self, empty: int) -> None:
-        held = by_token(job for stream in self.streams for job in stream.held.values())
-        due = min([*map(self._due, held.values()), self._next_beat]) - self._loop.time()
+    async def _sleep(self) -> None:
+        due = min(self._extend_at, self._next_beat) - self._loop.time()
         if any(stream.free for stream in self.streams):
-            due = min(due, await self._wait(empty))
+            due = min(due, await self._wait())
         if self.streams and not self._left:
             await happens(self._work, max(0.0, min(due, SLEEP.total_seconds())))
 
-    async def _wait(self, empty: int) -> float:
+    async def _wait(self) -> float:
         """Seconds to sleep when there is no more work now."""
         if self._channel is None:
             channel = (await self._lie_down()).channel
@@ -276,9 +285,12 @@ class Hub:
         seconds = (await self._lie_down()).wait.total_seconds()
         if not self._listener.is_up:
             seconds = min(seconds, POLL)
-        if seconds == 0 and empty > 1:  # others hold what there is for a moment
-            seconds = min(0.01 * 2 ** min(empty, 10), POLL)
-        return seconds
+        self._empty += 1
+        self._in_vain = self._in_vain + 1 if seconds == 0 else 0
+        if self._in_vain > 1:  # others hold what there is for a moment
+            return min(0.01 * 2 ** min(self._in_vain, 10), POLL)
+        # Who enqueued just while the hub lay down did not see it: looks again soon, then later.
+        return min(seconds, 0.05 * 2 ** min(self._empty, 10))
 
     async def _lie_down(self) -> Sleep:
         return await self._client.wait_for_jobs(self.worker_id, [self.queue], max_wait=SLEEP)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import signal
 import socket
 from collections.abc import Callable, Sequence
@@ -72,6 +73,13 @@ def listening(host: str, port: int) -> socket.socket:
     return found
 
 
+def allow_many_files() -> None:
+    """A stream is an open file: as many as the system lets this process have."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
 class Server(uvicorn.Server):
     """Ends the streams as soon as it is told to stop."""
 
@@ -91,6 +99,7 @@ def serve(settings: Settings, host: str, port: int, say: Callable[[str], None]) 
     Raises:
         OSError: the port cannot be had.
     """
+    allow_many_files()
     found = listening(host, port)
     name = f"[{host}]" if ":" in host else host
     app = gateway(settings)
