@@ -26,7 +26,10 @@ begin
         coalesce((j.options).max_attempts, q.max_attempts) + s.extra_attempts,
         j.payload, j.created_at, s.run_at, s.claimed_at, s.lease_until, s.lease_token,
         (j.options).headers
-    from pgbaton.span as s
+    from (
+        -- By the token alone: with the state in the statement, all leases would be read, dead entries included.
+        select n.* from pgbaton.span as n where n.lease_token = claimed_jobs.lease_token offset 0
+    ) as s
     -- Each by its id, as in claim_job_batch.
     cross join lateral (
         select n.job_type, n.tags, n.priority from pgbaton.lane as n where n.id = s.lane_id offset 0
@@ -41,7 +44,7 @@ begin
         order by k.id
         offset 0
     ) as j
-    where s.lease_token = claimed_jobs.lease_token and s.state in ('active', 'cancelling')
+    where s.state in ('active', 'cancelling')
         and (v_allowed is null or s.queue_id = any (v_allowed))
         and j.id >= coalesce(first_id, 0) and j.id <= coalesce(last_id, 9223372036854775807)
     order by l.priority desc, s.position, j.id;
