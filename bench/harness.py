@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import psycopg
+from bench_server import Bench, wal_position
 from queues.base import CHUNK, Claim, Connection, Consumer, Queue, QueueName, one
-from run import Bench, wal_position
 
 FORK = multiprocessing.get_context("fork")
 PAD = "x" * 150

@@ -26,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 
 import own_loads
 import worker_runtime
+from bench_server import SETTINGS, Bench
 from harness import (
     CONSUMERS,
     Fill,
@@ -41,7 +42,6 @@ from queues import QUEUES
 from queues.base import CHUNK, Connection, Queue
 from queues.node_peers import MODULES, NodeQueue
 from queues.own import Pgbaton
-from run import SETTINGS, Bench
 
 from pgbaton import embedded
 

@@ -12,7 +12,7 @@ from uuid import uuid4
 
 import psycopg
 import pytest
-from conftest import run_as_admin
+from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
@@ -36,9 +36,10 @@ def installed(request: pytest.FixtureRequest, server_dsn: str) -> Iterator[tuple
 @contextmanager
 def empty_database(server: str) -> Iterator[str]:
     name = f"bench_{uuid4().hex}"
-    run_as_admin(server, "create database {}", name)
-    yield make_conninfo(server, dbname=name)
-    run_as_admin(server, "drop database {} with (force)", name)
+    with psycopg.connect(server, autocommit=True) as conn:
+        conn.execute(sql.SQL("create database {}").format(sql.Identifier(name)))
+        yield make_conninfo(server, dbname=name)
+        conn.execute(sql.SQL("drop database {} with (force)").format(sql.Identifier(name)))
 
 
 def filled(queue: Queue, dsn: str, *fills: Fill) -> None:
