@@ -10,13 +10,14 @@ set enable_bitmapscan = off
 set jit = off
 as $$
 declare
-    v_now constant timestamptz := pgbaton._now();
+    v_now timestamptz;
     v_spans pgbaton.span[];
 begin
     perform pgbaton._check_ids(job_ids);
     perform pgbaton._check_token(lease_token);
     perform pgbaton._check_duration('lease', lease, false);
     v_spans := pgbaton._carve(job_ids, array['active', 'cancelling']::pgbaton.job_state[], true, lease_token);
+    v_now := pgbaton._now();  -- after what _carve may have waited for
     insert into pgbaton.span
     select
         s.lo, s.hi, s.position, s.key_position, s.lease_token,

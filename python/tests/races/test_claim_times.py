@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from sessions import Session
+from sessions import Clock, Session
 
 
 @contextmanager
@@ -38,4 +38,25 @@ def test_a_job_is_not_claimed_before_the_one_before_it_has_ended(
     [(claimed_at, lease)] = claim.rows()
     assert claimed_at > db.one("select finished_at from pgbaton.finished_jobs")
     assert lease.total_seconds() == 60
+    sound()
+
+
+def test_a_lease_is_extended_from_when_the_call_got_hold_of_its_job(
+    db: Session, open_session: Callable[[], Session], clock: Clock, sound: Callable[[], None]
+) -> None:
+    db.rows("select pgbaton.create_queue('mail')")
+    jobs = db.enqueue_batch("mail", 2)
+    claimed = db.claim("mail")
+    neighbour, worker = open_session(), open_session()
+    neighbour.begin()
+    neighbour.complete({jobs[0]: claimed[jobs[0]]})
+    waiting = worker.start(
+        "select verdict from pgbaton.extend_leases(array[%s], %s, '1 minute')",
+        jobs[1],
+        claimed[jobs[1]],
+    ).until_blocked(neighbour)
+    clock.advance("2 minutes")
+    neighbour.commit()
+    assert waiting.one() == "ok"
+    assert db.one("select lease_until - pgbaton._now() from pgbaton.span").total_seconds() == 60
     sound()
