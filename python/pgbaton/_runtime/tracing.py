@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 from pgbaton._runtime.outcomes import Failed, Outcome
@@ -16,12 +16,16 @@ if TYPE_CHECKING:
 Note = Callable[[Outcome], None]
 
 
-@contextmanager
-def consuming(job: ClaimedJob) -> Iterator[Note]:
+UNTRACED: AbstractContextManager[Note] = nullcontext(lambda outcome: None)
+
+
+def consuming(job: ClaimedJob) -> AbstractContextManager[Note]:
     """A consumer span, child of the span that enqueued the job; it is to be told the outcome."""
-    if not is_used():
-        yield lambda outcome: None
-        return
+    return _span_of(job) if is_used() else UNTRACED
+
+
+@contextmanager
+def _span_of(job: ClaimedJob) -> Iterator[Note]:
     from opentelemetry import propagate, trace
     from opentelemetry.context import Context
 
