@@ -18,7 +18,8 @@ import psycopg
 from pyspark.sql import DataFrame, SparkSession
 
 from pgbaton.demo._java import java_for_spark
-from pgbaton.spark import Enqueued, enqueue
+from pgbaton.errors import UnknownQueue
+from pgbaton.spark import Enqueued, enqueue, foreach_batch, register
 
 CLUSTER = "local-cluster[2,1,1024]"
 SECONDS = 240
@@ -51,7 +52,9 @@ class Driver:
         self._is_killed = False
         self._events = events
         self._log = events.parent / "stderr"
+        self._scratch = events.parent / "scratch"
         logged = {
+            "spark.local.dir": str(self._scratch),
             "spark.eventLog.enabled": "true",
             "spark.eventLog.dir": events.as_uri(),
             "spark.eventLog.compress": "false",
@@ -79,6 +82,13 @@ class Driver:
             for process in psutil.Process(self.pid).children(recursive=True)
             if _is_executor(process)
         ]
+
+    def delete_shuffle_files(self) -> int:
+        """Deletes what finished stages left for later ones; returns how many files that were."""
+        files = list(self._scratch.rglob("shuffle_*"))
+        for file in files:
+            file.unlink()
+        return len(files)
 
     def kill(self) -> None:
         """SIGKILLs the driver and everything that it started."""
@@ -181,6 +191,74 @@ def enqueue_steps(dsn: str, **options: Any) -> Enqueued:
     return enqueue(steps(_sessions[0]), dsn, "orders", key="k", order_by="step", **options)
 
 
+def enqueue_rows(dsn: str, rows: int, **options: Any) -> Enqueued:
+    df = _sessions[0].range(0, rows, 1, 8).selectExpr("id", "repeat('x', 80) as text")
+    return enqueue(df, dsn, "mail", **options)
+
+
+def write_orders(folder: Path, files: int, rows: int) -> None:
+    """Files with the steps of 10 keys; Spark takes the oldest first."""
+    folder.mkdir()
+    for number in range(files):
+        lines = [
+            json.dumps({"k": f"k{n % 10}", "step": n})
+            for n in range(number * rows // files, (number + 1) * rows // files)
+        ]
+        file = folder / f"{number}.json"
+        file.write_text("\n".join(lines))
+        os.utime(file, (number, number))
+
+
+def stream_orders(spark: SparkSession, dsn: str, folder: Path, sink: str) -> None:
+    """One file for each micro-batch, from the checkpoint on until all are read."""
+    orders = (
+        spark.readStream.schema("k string, step int")
+        .option("maxFilesPerTrigger", 1)
+        .json(str(folder / "orders"))
+    )
+    if sink == "foreachBatch":
+        writer = orders.writeStream.foreachBatch(
+            foreach_batch("orders", dsn, "shop", key="k", order_by="step", partitions=2)
+        )
+    else:
+        register(spark)
+        jobs = orders.selectExpr(
+            "to_json(struct(*)) as payload",
+            "k as singleton_key",
+            "cast(step as bigint) as order_no",
+        )
+        writer = jobs.writeStream.format("pgbaton").options(
+            dsn=dsn, queue="orders", stream_id="shop"
+        )
+    query = (
+        writer.option("checkpointLocation", str(folder / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+
+
+def stream_orders_here(dsn: str, folder: Path, sink: str) -> None:
+    stream_orders(_sessions[0], dsn, folder, sink)
+
+
+def connected(dsn: str) -> tuple[list[tuple[int, int]], str]:
+    """What becomes of a run and of its repetition on Spark Connect, and what a wrong queue says."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["SPARK_LOCAL_HOSTNAME"] = "localhost"
+    session = SparkSession.builder.remote("local[2]").getOrCreate()
+    _sessions.append(session)
+    counts = []
+    for _ in range(2):
+        done = enqueue(steps(session), dsn, "orders", key="k", order_by="step", run_id="night")
+        counts.append((done.inserted, done.already))
+    try:
+        enqueue(steps(session), dsn, "nope")
+    except UnknownQueue as error:
+        return counts, f"UnknownQueue: {error.diag.message_primary}"
+    return counts, ""
+
+
 def enqueue_what_is_refused(dsn: str, payloads: str, method: str) -> str:
     """What is said about lines that are no JSON, with Spark's usual log."""
     _sessions[0].sparkContext.setLogLevel("INFO")
@@ -189,3 +267,12 @@ def enqueue_what_is_refused(dsn: str, payloads: str, method: str) -> str:
     except psycopg.Error as error:
         return str(error)
     return ""
+
+
+def enqueue_in_a_plain_session(dsn: str) -> None:
+    """With a session as Spark makes it when nothing is said about its console."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["SPARK_LOCAL_HOSTNAME"] = "localhost"
+    builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+    _sessions.append(builder.getOrCreate())
+    enqueue(_sessions[0].range(10), dsn, "mail", method="jdbc")

@@ -123,6 +123,31 @@ def test_executor_killed_during_its_commit_and_the_zombie_commits_afterwards(
 @pytest.mark.proof
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.timeout(600)
+def test_stage_runs_again_whose_shuffle_files_are_gone(
+    cluster: Driver, dsn: str, conn: Conn, queues: None, method: str
+) -> None:
+    before = len(cluster.events("SparkListenerTaskEnd"))
+    with gate(conn, TABLES[method]) as holder:
+        work = cluster.start(enqueue_steps, dsn, method=method, partitions=4)
+        # Two of four tasks are at their COMMIT, the others have not read yet.
+        ports = until(lambda: len(ports := waiting(conn, "advisory")) == 2 and ports, work)
+        assert cluster.delete_shuffle_files() > 0
+        if method == "jdbc":
+            # There the rows are kept, and must be lost before the shuffle is read once more.
+            cluster.kill_executor_of(ports[0])
+        holder.close()
+        done = work.result()
+    assert (done.inserted, done.already) == (ROWS, 0)
+    until(lambda: not waiting(conn, "advisory"))
+    assert_each_row_once(conn)
+    ended = cluster.events("SparkListenerTaskEnd")[before:]
+    assert "FetchFailed" in {task["Task End Reason"]["Reason"] for task in ended}
+    assert max(task["Stage Attempt ID"] for task in ended) > 0
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.timeout(600)
 def test_executor_killed_between_its_commit_and_the_reply(
     cluster: Driver, dsn: str, conn: Conn, queues: None, method: str
 ) -> None:
