@@ -78,29 +78,36 @@ class Run:
     seconds: float
     batches: list[Batch] = field(default_factory=list)
     ack_times: list[float] = field(default_factory=list)  # if not those of the batches
-    cpu_us: float = 0.0
-    wal_bytes: float = 0.0
-    dead_tuples: int = 0
-    xids: float = 0.0
+    cpu_us: float | None = None  # these four if they were measured
+    wal_bytes: float | None = None
+    dead_tuples: int | None = None
+    xids: float | None = None
     is_complete: bool = True  # all was done within the time given
     extra: dict[str, float] = field(default_factory=dict)
 
     def figures(self) -> dict[str, Any]:
         """What goes into the JSON file."""
-        acks = self.ack_times or [batch.acked - batch.acking for batch in self.batches]
-        return {
+        acks = self.ack_times or [
+            batch.acked - batch.acking for batch in self.batches if batch.acked > batch.acking
+        ]
+        figures = {
             "jobs": self.jobs,
             "is_complete": self.is_complete,
             "seconds": round(self.seconds, 3),
             "jobs_per_s": round(self.jobs / self.seconds, 1),
             "claim_ms": percentiles(batch.claimed - batch.claiming for batch in self.batches),
             "ack_ms": percentiles(acks),
-            "server_cpu_us_per_job": round(self.cpu_us, 2),
-            "wal_bytes_per_job": round(self.wal_bytes, 1),
+            "server_cpu_us_per_job": rounded(self.cpu_us, 2),
+            "wal_bytes_per_job": rounded(self.wal_bytes, 1),
             "dead_tuples": self.dead_tuples,
-            "xids_per_job": round(self.xids, 4),
+            "xids_per_job": rounded(self.xids, 4),
             **{name: round(value, 3) for name, value in self.extra.items()},
         }
+        return {name: value for name, value in figures.items() if value is not None}
+
+
+def rounded(value: float | None, digits: int) -> float | None:
+    return None if value is None else round(value, digits)
 
 
 def percentiles(seconds: Iterable[float]) -> dict[str, float]:
@@ -204,9 +211,12 @@ class Lab:
             run.wal_bytes = (wal_position(conn) - wal) * per_job
             run.xids = (next_xid(conn) - xid) * per_job
         with bench.connect(database) as conn:
-            dead = "select coalesce(sum(n_dead_tup), 0) from pg_stat_user_tables"
-            run.dead_tuples = int(one(conn, dead))
+            run.dead_tuples = dead_tuples(conn)
         return run
+
+
+def dead_tuples(conn: Connection) -> int:
+    return int(one(conn, "select coalesce(sum(n_dead_tup), 0) from pg_stat_user_tables"))
 
 
 def next_xid(conn: Connection) -> int:

@@ -302,7 +302,7 @@ def markdown(report: dict[str, Any], results: Results, goals: list[Goal]) -> str
                 [
                     [
                         goal.text,
-                        f"{'≥' if goal.is_least else '≤'} {goal.limit:,.4g}",
+                        f"{'≥' if goal.is_least else '≤'} {goal.limit:,.2f}".removesuffix(".00"),
                         number(goal.value, 2),
                         goal.verdict,
                     ]

@@ -33,6 +33,7 @@ from harness import (
     Lab,
     Run,
     ack_from_many,
+    dead_tuples,
     drain,
     enqueue,
     steady,
@@ -250,6 +251,7 @@ def held_snapshot(session: Session) -> None:
             holder.execute("select count(*) from pg_class")
             run = steady(queue, session.lab.dsn(database), RATE, seconds, keys)
             run.extra["held_s"] = seconds
+            run.dead_tuples = dead_tuples(holder)
             holder.execute("commit")
         return run
 
