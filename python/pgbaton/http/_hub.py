@@ -288,9 +288,9 @@ class Hub:
         self._empty += 1
         self._in_vain = self._in_vain + 1 if seconds == 0 else 0
         if self._in_vain > 1:  # others hold what there is for a moment
-            return min(0.01 * 2 ** min(self._in_vain, 10), POLL)
+            return min(0.01 * 2.0 ** min(self._in_vain, 10), POLL)
         # Who enqueued just while the hub lay down did not see it: looks again soon, then later.
-        return min(seconds, 0.05 * 2 ** min(self._empty, 10))
+        return min(seconds, 0.05 * 2.0 ** min(self._empty, 10))
 
     async def _lie_down(self) -> Sleep:
         return await self._client.wait_for_jobs(self.worker_id, [self.queue], max_wait=SLEEP)

@@ -87,6 +87,9 @@ class Server(uvicorn.Server):
         super().__init__(config)
         self._app = app
 
+    def end_before_the_start(self, *_: object) -> None:
+        self.should_exit = True
+
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         super().handle_exit(sig, frame)
         if self.started:
@@ -113,7 +116,8 @@ def serve(settings: Settings, host: str, port: int, say: Callable[[str], None]) 
     )
     server = Server(config, app)
     found.listen(2048)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        # Before uvicorn listens to them; and after it has ended, when it raises them again.
+        signal.signal(number, server.end_before_the_start)
     say(f"http://{name}:{found.getsockname()[1]}/")
-    for number in (signal.SIGTERM, signal.SIGINT):  # uvicorn raises them again when it has ended
-        signal.signal(number, lambda *_: None)
     server.run(sockets=[found])

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from serving import Served
-from starlette.routing import Route
 
+from pgbaton import _assemble
 from pgbaton.http import _queue
 
 
@@ -23,7 +24,17 @@ def test_it_lists_the_endpoints_that_are_there(gateway: Served) -> None:
     there = {
         (route.path, method)
         for route in _queue.ROUTES
-        if isinstance(route, Route)
+        for method in (route.methods or set()) - {"HEAD"}
+    }
+    assert listed == there
+
+
+def test_the_guide_lists_them_too() -> None:
+    page = (_assemble.source_root() / "docs" / "http.md").read_text()
+    listed = set(re.findall(r"^\| `(\w+) (/[^`?]*)", page, re.M))
+    there = {
+        (method, route.path.removeprefix(_queue.API).replace("{id}", "ID"))
+        for route in _queue.ROUTES
         for method in (route.methods or set()) - {"HEAD"}
     }
     assert listed == there

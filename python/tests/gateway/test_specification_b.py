@@ -10,7 +10,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from serving import Served, messages
+from serving import Served, messages, serving
 
 from pgbaton import Client
 
@@ -284,3 +284,20 @@ def test_dead_letters(curl: Shell, client: Client) -> None:
     assert curl(delete, dlq_001=oldest) == {"ok": True}
     assert curl("curl -X DELETE http://localhost:8000/keyval/api/queue/dlq") == {"deletedCount": 2}
     assert curl(STATS)["dlq"] == 0
+
+
+def settings_of(client: Client, queue: str) -> tuple[Any, ...]:
+    [found] = [q for q in client.list_queues() if q.queue == queue]
+    waits = [wait.total_seconds() for wait in found.backoff_schedule or []]
+    return found.lease.total_seconds(), waits, found.max_attempts
+
+
+def test_the_defaults_of_a_queue_that_serve_makes(client: Client, gateway_dsn: str) -> None:
+    client.drop_queue("keyval", force=True)
+    with serving(gateway_dsn, "--queue", "keyval"):
+        assert settings_of(client, "keyval") == (30, [1, 5, 10], 4)
+    other = ("--lock-duration", "5000", "--backoff-schedule", "2000,500")
+    with serving(gateway_dsn, "--queue", "keyval", "--queue", "b-other", *other):
+        assert settings_of(client, "keyval") == (30, [1, 5, 10], 4)
+        assert settings_of(client, "b-other") == (5, [2, 0.5], 3)
+    client.drop_queue("b-other")
