@@ -22,7 +22,7 @@ from pgbaton.errors import UnknownQueue
 from pgbaton.spark import Enqueued, enqueue, foreach_batch, register
 
 CLUSTER = "local-cluster[2,1,1024]"
-SECONDS = 240
+SECONDS = 600
 SETTINGS = {
     "spark.log.level": "OFF",
     "spark.sql.session.timeZone": "America/New_York",

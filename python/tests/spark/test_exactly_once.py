@@ -92,7 +92,7 @@ def server_port(conn: Conn) -> int:
 
 # An executor dies -------------------------------------------------------------------------------
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 def test_executor_killed_during_its_commit_and_the_zombie_commits_afterwards(
     cluster: Driver, dsn: str, conn: Conn, queues: None, method: str
 ) -> None:
@@ -122,7 +122,7 @@ def test_executor_killed_during_its_commit_and_the_zombie_commits_afterwards(
 
 @pytest.mark.proof
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 def test_stage_runs_again_whose_shuffle_files_are_gone(
     cluster: Driver, dsn: str, conn: Conn, queues: None, method: str
 ) -> None:
@@ -147,7 +147,7 @@ def test_stage_runs_again_whose_shuffle_files_are_gone(
 
 @pytest.mark.proof
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 def test_executor_killed_between_its_commit_and_the_reply(
     cluster: Driver, dsn: str, conn: Conn, queues: None, method: str
 ) -> None:
@@ -182,7 +182,7 @@ def enqueue_here(spark: SparkSession, dsn: str, **options: Any) -> Enqueued:
 # The driver dies --------------------------------------------------------------------------------
 @pytest.mark.proof
 @pytest.mark.parametrize("moment", ["before", "during", "after"])
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 def test_driver_killed_around_spark_commit_and_run_again(
     spark: SparkSession, dsn: str, conn: Conn, queues: None, tmp_path: Path, moment: str
 ) -> None:
@@ -286,7 +286,7 @@ def test_unkeyed_rows_keep_their_partition_when_the_run_comes_again(
 
 
 # Refused ----------------------------------------------------------------------------------------
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 def test_spark_logs_no_payload_of_a_run_that_is_refused(
     dsn: str, conn: Conn, queues: None, tmp_path: Path
 ) -> None:

@@ -1,0 +1,109 @@
+"""Spark starts a second attempt beside the first: nothing comes twice."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+import psycopg
+import pyspark
+import pytest
+from drivers import driver, enqueue_steps, kill, until
+from test_exactly_once import METHODS, ROWS, TABLES, assert_each_row_once, gate, waiting
+
+from pgbaton.demo._java import java_for_spark
+
+Conn = psycopg.Connection[Any]
+SETTINGS = {
+    "spark.executor.cores": "1",
+    "spark.speculation": "true",
+    "spark.speculation.interval": "100ms",
+    "spark.speculation.minTaskRuntime": "100ms",
+    "spark.speculation.multiplier": "1.01",
+    "spark.speculation.quantile": "0.1",
+}
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.timeout(1800)
+def test_speculation_starts_a_second_attempt_and_nothing_comes_twice(
+    dsn: str, conn: Conn, queues: None, tmp_path: Path, method: str
+) -> None:
+    conn.execute("create sequence public.commits")
+    first = "new.part = 1" if method == "jdbc" else "nextval('public.commits') = 1"
+    with (
+        standalone_cluster(tmp_path / "workers") as master,
+        driver(master, tmp_path, SETTINGS) as found,
+        gate(conn, TABLES[method], first) as holder,
+    ):
+        work = found.start(enqueue_steps, dsn, method=method, partitions=4)
+        until(lambda: waiting(conn, "advisory"), work)
+        if method == "jdbc":
+            # The second attempt waits for what becomes of the first.
+            until(lambda: waiting(conn, "transactionid"), work)
+        else:
+            # The second attempt stages under an id of its own, and the run ends.
+            assert work.result().inserted == ROWS
+            assert len(waiting(conn, "advisory")) == 1
+        holder.close()
+        done = work.result()
+        until(lambda: second_attempts_of_the_write(found.events("SparkListenerTaskStart")))
+    assert (done.inserted, done.already) == (ROWS, 0)
+    until(lambda: not waiting(conn, "advisory"))
+    assert_each_row_once(conn)
+    # What the slow attempt staged stays, and is no job.
+    assert conn.execute("select count(distinct attempt) from pgbaton.spark_chunk").fetchone() == (
+        0 if method == "jdbc" else 1,
+    )
+
+
+def second_attempts_of_the_write(started: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The tasks that Spark started beside one that ran, in the last stage."""
+    last = max((event["Stage ID"] for event in started), default=0)
+    return [e for e in started if e["Stage ID"] == last and e["Task Info"]["Speculative"]]
+
+
+@contextmanager
+def standalone_cluster(folder: Path) -> Iterator[str]:
+    """Two workers on two addresses, since Spark speculates on another host only."""
+    home = Path(pyspark.__file__).parent
+    port = free_port()
+    master = f"spark://127.0.0.1:{port}"
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(role: str, host: str, *arguments: str) -> None:
+        command = [str(home / "bin" / "spark-class"), f"org.apache.spark.deploy.{role}"]
+        started.append(
+            subprocess.Popen(
+                [*command, "--host", host, "--webui-port", "0", *arguments],
+                env={**os.environ, "SPARK_HOME": str(home), "PYSPARK_PYTHON": sys.executable},
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+        )
+
+    with java_for_spark():
+        start("master.Master", "127.0.0.1", "--port", str(port))
+        for host in ("127.0.0.2", "127.0.0.3"):
+            size = ("--cores", "1", "--memory", "1g")
+            start("worker.Worker", host, *size, "--work-dir", str(folder / host), master)
+        try:
+            yield master
+        finally:
+            for process in started:
+                root = psutil.Process(process.pid)
+                kill([root, *root.children(recursive=True)])
+                process.wait()
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
