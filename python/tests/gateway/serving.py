@@ -26,14 +26,15 @@ class Served:
 
     url: str
     process: subprocess.Popen[str]
+    http: httpx.Client
     headers: dict[str, str] = field(default_factory=dict)
 
     def of(self, token: str) -> Served:
-        return Served(self.url, self.process, {"Authorization": f"Bearer {token}"})
+        return Served(self.url, self.process, self.http, {"Authorization": f"Bearer {token}"})
 
     def ask(self, method: str, path: str, **more: Any) -> httpx.Response:
         headers = self.headers | more.pop("headers", {})
-        return httpx.request(method, self.url + path, headers=headers, timeout=30, **more)
+        return self.http.request(method, self.url + path, headers=headers, **more)
 
     def get(self, path: str, **more: Any) -> Any:
         return self.json("GET", path, **more)
@@ -59,7 +60,7 @@ class Served:
     def listen(self, path: str, **more: Any) -> Iterator[Iterator[Event]]:
         """The events of a stream."""
         headers = self.headers | more.pop("headers", {})
-        with httpx.stream("GET", self.url + path, headers=headers, timeout=30, **more) as answer:
+        with self.http.stream("GET", self.url + path, headers=headers, **more) as answer:
             assert answer.status_code == 200
             assert answer.headers["content-type"].startswith("text/event-stream")
             yield events(answer.iter_lines())
@@ -99,7 +100,10 @@ def serving(dsn: str, *arguments: str) -> Iterator[Served]:
         else:
             raise AssertionError("".join(said))
         try:
-            yield Served(line.strip().rstrip("/"), process)
+            # A connection for each request: the gateway ends idle ones when it likes.
+            limits = httpx.Limits(max_keepalive_connections=0)
+            with httpx.Client(timeout=30, limits=limits) as http:
+                yield Served(line.strip().rstrip("/"), process, http)
         finally:
             process.terminate()
             rest = process.stderr.read()
