@@ -48,8 +48,7 @@ class Gate:
         host = headers.get("host", "")
         if settings.callers is None and not is_one_of(host, settings.hosts):
             return refusal(421, "this gateway is not called by that name")
-        origin = headers.get("origin")
-        if origin is not None and urlsplit(origin).netloc != host:
+        if is_from_elsewhere(headers) and not is_open(scope["path"]):
             return refusal(403, "a page of another origin may not call")
         length = headers.get("content-length", "0")
         if length.isdigit() and int(length) > settings.max_body:
@@ -91,6 +90,14 @@ def with_headers(send: Send) -> Send:
 def is_open(path: str) -> bool:
     """The page itself is no secret; what it shows is."""
     return path in OPEN or path.startswith("/static/")
+
+
+def is_from_elsewhere(headers: Headers) -> bool:
+    """Whether a browser says that a page of another origin calls; its GETs carry no Origin."""
+    origin = headers.get("origin")
+    if origin is not None and urlsplit(origin).netloc != headers.get("host"):
+        return True
+    return headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
 
 
 def is_one_of(host: str, names: tuple[str, ...]) -> bool:

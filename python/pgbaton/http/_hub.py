@@ -74,8 +74,7 @@ class Hub:
         self._client = client
         self._listener = listener
         self.queue = queue
-        name = f"http {socket.gethostname()[:60]} {os.getpid()} {caller}: {queue}"
-        self.worker_id = name.encode()[:255].decode(errors="ignore")
+        self.worker_id = worker_name(f"{socket.gethostname()} {os.getpid()} {caller}: {queue}")
         self.streams: dict[Stream, None] = {}
         self._left: list[ClaimedJob] = []
         self._sent_before: Counter[int] = Counter()
@@ -294,6 +293,11 @@ class Hub:
 
     async def _lie_down(self) -> Sleep:
         return await self._client.wait_for_jobs(self.worker_id, [self.queue], max_wait=SLEEP)
+
+
+def worker_name(text: str) -> str:
+    """As it appears among the workers, which take 255 bytes."""
+    return f"http {text}".encode()[:255].decode(errors="ignore")
 
 
 def by_token(jobs: Iterable[ClaimedJob]) -> dict[int, list[ClaimedJob]]:

@@ -18,6 +18,7 @@ from starlette.types import Receive, Scope, Send
 from pgbaton._async.client import AsyncClient
 from pgbaton.errors import InvalidState, LeaseLost, UnknownJob
 from pgbaton.http._answers import answer, job_id, log, members, number, read_object
+from pgbaton.http._hub import worker_name
 from pgbaton.http._state import Claims, State, state_of
 from pgbaton.models import ClaimedJob, DeadJob
 
@@ -120,7 +121,7 @@ async def poll(request: Request) -> Response:
     state = state_of(request)
     with_token = wants_token(request)
     jobs = await state.client.claim_job_batch(
-        f"http {state.caller.name}"[:255], [queue_of(request)], batch_size=1
+        worker_name(state.caller.name), [queue_of(request)], batch_size=1
     )
     for job in jobs:
         state.claims.note(job)

@@ -106,8 +106,11 @@ def test_pages_of_other_origins_may_not_call(gateway: Served, path: str) -> None
     for origin in ("https://evil.example", "null", "http://localhost:1"):
         where = f"{path}/enqueue"
         assert gateway.status("POST", where, json=body, headers={"Origin": origin}) == 403
-    assert gateway.ask("POST", f"{path}/enqueue", json=body, headers={"Origin": gateway.url})
+    assert gateway.json("POST", f"{path}/enqueue", json=body, headers={"Origin": gateway.url})
     assert gateway.status("GET", f"{path}/stats", headers={"Host": "evil.example"}) == 421
+    for site in ("cross-site", "same-site"):
+        assert gateway.status("GET", f"{path}/poll", headers={"Sec-Fetch-Site": site}) == 403
+        assert gateway.ask("GET", "/", headers={"Sec-Fetch-Site": site}).status_code == 200
 
 
 def test_answers_carry_a_strict_policy(gateway: Served) -> None:

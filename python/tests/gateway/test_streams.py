@@ -21,9 +21,9 @@ def path(queue: str) -> str:
     return f"/{queue}/api/queue"
 
 
-def until(condition: Callable[[], Any]) -> Any:
+def until(condition: Callable[[], Any], seconds: float = 30) -> Any:
     """What it says once it is true."""
-    give_up = monotonic() + 30
+    give_up = monotonic() + seconds
     while monotonic() < give_up:
         if found := condition():
             return found
@@ -68,6 +68,21 @@ def test_who_does_not_read_holds_no_more_either(
             stats = client.live_stats(queue)[0]
             assert (stats.processing, stats.pending) == (30, 0)
     until(lambda: client.live_stats(queue)[0].processing == 0)
+
+
+@pytest.mark.proof
+def test_who_reads_nothing_is_cut_off(
+    gateway: Served, client: Client, queue: str, path: str
+) -> None:
+    client.enqueue_batch(queue, ["x" * 500_000] * 30)
+    host, port = gateway.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port))) as deaf:
+        deaf.sendall(f"GET {path}/listen?capacity=20 HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        until(lambda: client.live_stats(queue)[0].processing == 20)
+        until(lambda: client.live_stats(queue)[0].processing == 0, seconds=90)
+        deaf.settimeout(30)
+        while deaf.recv(1 << 20):
+            pass
 
 
 def test_all_streams_get_some(gateway: Served, client: Client, queue: str, path: str) -> None:
