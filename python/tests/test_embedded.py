@@ -7,6 +7,7 @@ import pwd
 import shutil
 import signal
 import subprocess
+import time
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -106,6 +107,8 @@ def test_processes_that_start_it_at_once_share_one_server(home: Path) -> None:
 def test_it_starts_again_after_a_crash(server: Server) -> None:
     sockets = server.dsn().split("host=")[1].split("&")[0]
     os.kill(postmaster_pid(server), signal.SIGKILL)
+    while server.is_running():  # a killed process takes a moment to end
+        time.sleep(0.01)
     server.start()
     assert ask(server.dsn(), "select 1") == 1
     assert not Path(sockets).exists()

@@ -8,7 +8,7 @@ import random
 import pytest
 from controller import free_run
 from proof import record
-from run import report
+from free_run import report
 
 
 def check(seconds: float, name: str) -> None:
