@@ -7,9 +7,9 @@ import pwd
 import shutil
 import signal
 import subprocess
-import time
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The free-running checker: `free_run.py --seconds 600 --seed 7`. Ends with 1 when a rule is broken.
+"""The free-running checker: `free_run.py --seconds 600 --seed 7`. Ends with 1 if a rule is broken.
 
 The seed decides every random choice of every process (each has a generator of its own). What comes
 of the choices depends on the answers, and on how the processes meet: the same seed gives a similar

@@ -7,8 +7,8 @@ import random
 
 import pytest
 from controller import free_run
-from proof import record
 from free_run import report
+from proof import record
 
 
 def check(seconds: float, name: str) -> None:

@@ -20,7 +20,7 @@ from sessions import Session
 SCENARIOS = sorted({f.net for f in FAULTS} - {"machine", "free_run"})
 # Enough for every fault to be met, and no time for making the failure short.
 SEARCH = settings(
-    max_examples=150,
+    max_examples=600,
     stateful_step_count=50,
     phases=[Phase.generate],
     derandomize=True,
