@@ -81,8 +81,8 @@ def test_an_old_snapshot_under_load(dsn: str, queue: str, batches: int) -> None:
         last = sum(read[-tenth:], Counter())
         for what in FLAT:
             assert last[what] < 2 * first[what] + BATCH * tenth, (what, first, last)
-        # Leases that ended: each claim reads those of the last three seconds, the upkeep of every ten
-        # seconds those of the last thirty; not those of all five minutes since leases began to end.
+        # Leases that ended: each claim reads those of the last three seconds, the upkeep of every
+        # ten seconds those of the last thirty; not all of the five minutes since the first ended.
         assert last["span_lease_idx"] < 8 * BATCH * tenth, last
         db.close()
 
