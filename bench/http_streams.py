@@ -64,7 +64,7 @@ async def streamed(dsn: str, url: str, process: str, pushes: int, idle_seconds: 
 
 
 async def pushed(producer: AsyncClient, readers: list[Reader], times: int) -> list[float]:
-    """One message after the other."""
+    """Now and then a message."""
     came: asyncio.Queue[float] = asyncio.Queue()
 
     async def read(reader: Reader) -> None:
@@ -78,6 +78,7 @@ async def pushed(producer: AsyncClient, readers: list[Reader], times: int) -> li
         started = time.perf_counter()
         await producer.enqueue_job("plain", n)
         waits.append((await came.get() - started) * 1000)
+        await asyncio.sleep(0.1)
     for task in reading:
         task.cancel()
     await asyncio.gather(*reading, return_exceptions=True)

@@ -289,7 +289,7 @@ class Hub:
         if self._in_vain > 1:  # others hold what there is for a moment
             return min(0.01 * 2.0 ** min(self._in_vain, 10), POLL)
         # Who enqueued just while the hub lay down did not see it: looks again soon, then later.
-        return min(seconds, 0.05 * 2.0 ** min(self._empty, 10))
+        return min(seconds, 0.005 * 2.0 ** min(self._empty, 13))
 
     async def _lie_down(self) -> Sleep:
         return await self._client.wait_for_jobs(self.worker_id, [self.queue], max_wait=SLEEP)
