@@ -21,7 +21,7 @@ from pgbaton.install import install
 ROOT = Path(__file__).resolve().parents[1]
 IMAGES = ROOT / "docs" / "images"
 sys.path.insert(0, str(ROOT / "python" / "tests" / "gateway"))
-SECONDS = 25
+SECONDS = 90
 
 
 def main() -> None:
