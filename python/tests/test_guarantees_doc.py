@@ -72,12 +72,7 @@ CLAUSES = {
         schema with nulls""",
 }
 # Clauses that have no test yet: whoever writes one takes it out here.
-WITHOUT_TEST: set[str] = {
-    "Spark task retry",
-    "Spark speculation",
-    "Spark 1,000 partitions with 20 connections",
-    "Spark driver killed half-way",
-}
+WITHOUT_TEST: set[str] = set()
 
 
 @dataclass(frozen=True)

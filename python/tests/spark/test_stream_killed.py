@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -37,11 +37,12 @@ def test_stream_goes_on_from_its_checkpoint_and_sends_the_batch_again(
             doomed.kill()
             assert_broken(work)
         # What the dead one sent is not committed yet when the batch comes again, and waits for it.
+        again = Future[None]()
         with ThreadPoolExecutor(1) as pool:
-            again = pool.submit(stream_orders, spark, dsn, tmp_path, sink)
-            until(lambda: waiting(conn, "transactionid"), again)
-            holder.close()
-            again.result()
+            waited = pool.submit(let_it_commit, conn, holder, again)
+            stream_orders(spark, dsn, tmp_path, sink)
+            again.set_result(None)
+            waited.result()
     batches = conn.execute(
         "select run_id, jobs from pgbaton.enqueue_ledger order by run_id"
     ).fetchall()
@@ -50,3 +51,11 @@ def test_stream_goes_on_from_its_checkpoint_and_sends_the_batch_again(
     for key, payload, _ in drain("orders"):
         seen.setdefault(key, []).append(payload["step"])
     assert seen == {f"k{k}": list(range(k, ROWS, 10)) for k in range(10)}
+
+
+def let_it_commit(conn: Conn, holder: Conn, again: Future[None]) -> None:
+    """Opens the gate when another transaction waits for what becomes of the one at it."""
+    try:
+        until(lambda: waiting(conn, "transactionid"), again)
+    finally:
+        holder.close()

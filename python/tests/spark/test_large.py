@@ -1,0 +1,53 @@
+"""Millions of rows pass through Spark without being held."""
+
+from __future__ import annotations
+
+from concurrent import futures
+from pathlib import Path
+from typing import Any
+
+import psutil
+import psycopg
+import pytest
+from drivers import driver, enqueue_rows
+from test_exactly_once import METHODS
+
+Conn = psycopg.Connection[Any]
+ROWS = 5_000_000
+HEAP_MB = 1024
+# A row is about 120 bytes: held at once, 5 million are 600 MB in each form they pass through.
+MOST_MB = {"java": 2 * HEAP_MB, "python": 512}
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.timeout(1800)
+def test_millions_of_rows_in_bounded_memory(
+    dsn: str, conn: Conn, queues: None, tmp_path: Path, method: str
+) -> None:
+    with driver("local[2]", tmp_path, {"spark.driver.memory": f"{HEAP_MB}m"}) as found:
+        work = found.start(enqueue_rows, dsn, ROWS, method=method)
+        peak = peak_memory(psutil.Process(found.pid), work)
+        done = work.result()
+    print(f"\n{ROWS:,} rows through {method}: {done.seconds:.0f} s, peak resident MB {peak}")
+    assert done.inserted == ROWS
+    assert conn.execute("select sum(hi - lo + 1) from pgbaton.span").fetchone() == (ROWS,)
+    assert conn.execute(
+        "select count(*), count(distinct (payload ->> 'id')::bigint) from pgbaton.job"
+    ).fetchone() == (ROWS, ROWS)
+    # Through JDBC no Python works.
+    assert (peak["java"] > 0, peak["python"] > 0) == (True, method == "datasource")
+    assert all(peak[kind] < most for kind, most in MOST_MB.items()), peak
+
+
+def peak_memory(root: psutil.Process, work: futures.Future[Any]) -> dict[str, int]:
+    """The largest resident size of a process of each kind, in MB, while the work lasts."""
+    peak = dict.fromkeys(MOST_MB, 0)
+    while not futures.wait([work], timeout=0.2).done:
+        for process in root.children(recursive=True):
+            try:
+                kind = "java" if "java" in process.name() else "python"
+                peak[kind] = max(peak[kind], process.memory_info().rss >> 20)
+            except psutil.NoSuchProcess:
+                continue
+    return peak
