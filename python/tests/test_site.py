@@ -92,11 +92,3 @@ def test_links_of_pages_of_the_root_folder(hook: ModuleType) -> None:
     assert hook.with_links_of_the_site(text) == (
         "[a](cli.md#b) [c](changelog.md) [d](https://x.example) e ![f](g.svg)"
     )
-
-
-def test_pages_to_come_are_left_out_of_the_navigation(hook: ModuleType) -> None:
-    nav = [{"Home": "index.md"}, {"Guides": [{"HTTP": "http.md"}, {"Python": "python.md"}]}]
-    assert hook.without({"http.md"}, nav) == [
-        {"Home": "index.md"},
-        {"Guides": [{"Python": "python.md"}]},
-    ]
