@@ -19,6 +19,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.parent.name == "spark":
             item.add_marker(pytest.mark.spark)
+            # The first test starts a JVM, which takes minutes on a busy machine.
+            if item.get_closest_marker("timeout") is None:
+                item.add_marker(pytest.mark.timeout(600))
 
 
 @pytest.fixture(scope="session")
