@@ -103,6 +103,7 @@ $$;
 comment on function pgbaton.claim_job_batch(text, text[], text[], text[], integer, interval) is
 'Leases up to batch_size jobs to a worker and returns them, none if none are claimable: of the queues (null:
 all), of the job types (null: all), that carry all of the tags ({}: all), by priority, then in line. At most
-one job of a FIFO key is out at a time. lease (default: the queue''s) is how long they are held; every later
-call carries the lease_token.
+one job of a FIFO key is out at a time. Within the batch, jobs without a key that one session enqueued one by
+one come together. lease (default: the queue''s) is how long they are held; every later call carries the
+lease_token.
 Raises PB001 for an unknown queue; 22004 or 22023 for a bad argument.';
