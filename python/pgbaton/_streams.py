@@ -16,6 +16,7 @@ from pgbaton._arguments import Interval
 from pgbaton._async.caller import AsyncPool, Caller
 from pgbaton._calls import Required, Rows
 from pgbaton._runtime.listener import Listener, watchful
+from pgbaton._runtime.slumber import POLL, Slumber
 from pgbaton._runtime.waiting import happens
 from pgbaton.models import ClaimedJob, Sleep
 
@@ -45,7 +46,6 @@ ENDS_OTHERS = {
     "run_maintenance",
 }
 LISTENING_POLL = timedelta(seconds=30)
-POLL = timedelta(seconds=1)
 HELD = ("ok", "cancel_requested")
 PATIENCE = 10.0
 """Seconds that the end of a stream waits for a claim that is under way."""
@@ -183,8 +183,6 @@ class JobStream:
         self._client = client
         self._tags, self._queues, self._job_types = tags, queues, job_types
         self._capacity, self._lease = capacity, lease
-        self._listener = listener
-        self._channel: str | None = None
         # A sleeper has one filter, so streams of one assignee must be different sleepers.
         is_alone = not client._siblings(self)
         self._sleeper = worker_id if is_alone else f"{worker_id[:200]}/{uuid.uuid4().hex}"
@@ -194,6 +192,7 @@ class JobStream:
         self._batches: deque[list[ClaimedJob]] = deque()
         self._some = asyncio.Event()
         self._work = asyncio.Event()
+        self._slumber = Slumber(listener, self._work, self._lie_down) if listener else None
         self._has_ended = False
         self._loop = asyncio.get_running_loop()
         self._pusher: asyncio.Task[None] | None = None
@@ -229,8 +228,8 @@ class JobStream:
             await asyncio.wait([self._pusher], timeout=PATIENCE)
             self._pusher.cancel()
             await asyncio.gather(self._pusher, return_exceptions=True)
-        if self._listener is not None and self._channel is not None:
-            await self._listener.unlisten(self._channel, self._work)
+        if self._slumber is not None:
+            await self._slumber.end()
         while self._batches:
             await self._give_back(self._batches.popleft())
 
@@ -260,7 +259,6 @@ class JobStream:
     # What is done in the background
 
     async def _push(self) -> None:
-        empty = 0
         while not self._has_ended:
             self._work.clear()
             await self._extend()
@@ -269,15 +267,16 @@ class JobStream:
                 self._is_check_due = not await self._sleep(CHECK)
                 continue
             jobs = await self._claim(free)
-            empty = 0 if jobs else empty + 1
             if len(jobs) < free and not self._has_ended:
-                await self._sleep(await self._wait_of(empty))
+                await self._sleep(await self._slumber.seconds() if self._slumber else POLL)
 
     async def _claim(self, free: int) -> list[ClaimedJob]:
         jobs = await self._client.claim_job_batch(
             self.worker_id, self._queues, self._job_types, self._tags, free, self._lease
         )
         if jobs:
+            if self._slumber is not None:
+                self._slumber.found()
             self._assigned.update((job.id, job) for job in jobs)
             self._extended_at[jobs[0].lease_token] = self._loop.time()
             self._batches.append(jobs)
@@ -289,21 +288,6 @@ class JobStream:
     def wake(self) -> None:
         """Looks for work, and goes to sleep again if there is none."""
         self._work.set()
-
-    async def _wait_of(self, empty: int) -> float:
-        """Seconds to sleep when there is no more work now."""
-        if self._listener is None:
-            return POLL.total_seconds()
-        if self._channel is None:
-            channel = (await self._lie_down()).channel
-            await self._listener.listen(channel, self._work)
-            self._channel = channel
-        seconds = (await self._lie_down()).wait.total_seconds()
-        if not self._listener.is_up:
-            seconds = min(seconds, POLL.total_seconds())
-        if seconds == 0 and empty:  # others hold what there is for a moment
-            seconds = min(0.01 * 2**empty, POLL.total_seconds())
-        return seconds
 
     async def _lie_down(self) -> Sleep:
         return await self._client.wait_for_jobs(

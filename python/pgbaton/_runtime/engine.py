@@ -31,6 +31,7 @@ from pgbaton._runtime.outcomes import (
 from pgbaton._runtime.patience import STANDBY, passes
 from pgbaton._runtime.registry import REGISTRY, Place
 from pgbaton._runtime.running import Handler, Run, RunningJob
+from pgbaton._runtime.slumber import Slumber
 from pgbaton._runtime.tender import Tender
 from pgbaton._runtime.threads import Threads
 from pgbaton._runtime.tracing import consuming
@@ -113,7 +114,6 @@ class Engine:
         self.client = AsyncClient(pool=self._connection)
         listen_dsn = settings.listen_dsn
         self._listener = None if listen_dsn is None else Listener(watchful(listen_dsn))
-        self._is_listening = False
         self._loop = asyncio.get_running_loop()
         self._threads = Threads()
         self._processes: Processes | None = None
@@ -123,6 +123,9 @@ class Engine:
         """Claimed and not acknowledged yet, by job and token: never more than the capacity."""
         self._running = 0
         self._work = asyncio.Event()
+        self._slumber = (
+            Slumber(self._listener, self._work, self._lie_down) if self._listener else None
+        )
         self._room = asyncio.Event()
         self._stop = asyncio.Event()
         self._stop_now = asyncio.Event()
@@ -246,7 +249,6 @@ class Engine:
     # Claiming
 
     async def _claim_until_stopped(self) -> None:
-        empty = 0
         while not self._stop.is_set():
             self._room.clear()
             self._work.clear()
@@ -257,9 +259,10 @@ class Engine:
             try:
                 jobs = await self.patiently(partial(self._claim, wanted), until=self._stop)
                 self._start(jobs)
-                empty = 0 if jobs else empty + 1
+                if jobs and self._slumber:
+                    self._slumber.found()
                 if len(jobs) < wanted and not self._stop.is_set():
-                    await self._sleep(empty)
+                    await self._sleep()
             except psycopg.DatabaseError as error:
                 if not (passes(error) and self._stop.is_set()):
                     raise
@@ -276,22 +279,12 @@ class Engine:
         )
         return [RunningJob(*FIELDS(job)) for job in claimed]
 
-    async def _sleep(self, empty: int) -> None:
-        """Until there is work, or it is time to look again; `empty` claims found nothing."""
-        seconds = self.settings.poll_every.total_seconds()
-        if self._listener is None:
-            await happens(self._work, seconds * random.uniform(0.5, 1))  # noqa: S311
-            return
-        if not self._is_listening:
-            channel = (await self._lie_down()).channel
-            await self._listener.listen(channel, self._work)
-            self._is_listening = True
-        asleep = await self._lie_down()
-        seconds = asleep.wait.total_seconds()
-        if not self._listener.is_up:
-            seconds = min(seconds, POLL.total_seconds())
-        if seconds == 0 and empty:  # others hold what there is for a moment
-            seconds = min(0.01 * 2**empty, POLL.total_seconds())
+    async def _sleep(self) -> None:
+        """Until there is work, or it is time to look again."""
+        if self._slumber is not None:
+            seconds = await self._slumber.seconds()
+        else:
+            seconds = self.settings.poll_every.total_seconds() * random.uniform(0.5, 1)  # noqa: S311
         await happens(self._work, seconds)
 
     async def _lie_down(self) -> Sleep:

@@ -14,6 +14,7 @@ import psycopg
 
 from pgbaton._async.client import AsyncClient
 from pgbaton._runtime.listener import Listener
+from pgbaton._runtime.slumber import POLL, Slumber
 from pgbaton._runtime.waiting import happens
 from pgbaton.models import ClaimedJob, Sleep
 
@@ -21,8 +22,6 @@ log = logging.getLogger("pgbaton.http")
 
 MOST_CLAIMED = 1000
 SLEEP = timedelta(seconds=30)
-POLL = 1.0
-"""Seconds between two looks while notifications would not be heard."""
 CHECK = 10.0
 """Seconds after which it is looked whether somebody else ended a message."""
 BEAT = 2.0
@@ -72,7 +71,6 @@ class Hub:
 
     def __init__(self, client: AsyncClient, listener: Listener, caller: str, queue: str) -> None:
         self._client = client
-        self._listener = listener
         self.queue = queue
         self.worker_id = worker_name(f"{socket.gethostname()} {os.getpid()} {caller}: {queue}")
         self.streams: dict[Stream, None] = {}
@@ -84,10 +82,8 @@ class Hub:
         self._beat_at = float("-inf")
         self._empty = 0
         """Claims in a row that brought nothing."""
-        self._in_vain = 0
-        """How often in a row there was work that could not be claimed."""
         self._work = asyncio.Event()
-        self._channel: str | None = None
+        self._slumber = Slumber(listener, self._work, self._lie_down)
         self._loop = asyncio.get_running_loop()
         self._task: asyncio.Task[None] | None = None
 
@@ -172,9 +168,7 @@ class Hub:
                     stream.end()
                     self.close(stream)
                 self._left.clear()
-        if self._channel is not None:
-            await self._listener.unlisten(self._channel, self._work)
-            self._channel = None
+        await self._slumber.end()
 
     async def _claim(self) -> list[ClaimedJob]:
         free = sum(stream.free for stream in self.streams)
@@ -184,7 +178,8 @@ class Hub:
             self.worker_id, [self.queue], batch_size=min(free, MOST_CLAIMED)
         )
         if jobs:
-            self._empty = self._in_vain = 0
+            self._empty = 0
+            self._slumber.found()
             self._extended_at[jobs[0].lease_token] = self._loop.time()
             self._extend_at = min(self._extend_at, self._due(jobs))
             self._deal(jobs)
@@ -277,19 +272,9 @@ class Hub:
 
     async def _wait(self) -> float:
         """Seconds to sleep when there is no more work now."""
-        if self._channel is None:
-            channel = (await self._lie_down()).channel
-            await self._listener.listen(channel, self._work)
-            self._channel = channel
-        seconds = (await self._lie_down()).wait.total_seconds()
-        if not self._listener.is_up:
-            seconds = min(seconds, POLL)
         self._empty += 1
-        self._in_vain = self._in_vain + 1 if seconds == 0 else 0
-        if self._in_vain > 1:  # others hold what there is for a moment
-            return min(0.01 * 2.0 ** min(self._in_vain, 10), POLL)
         # Who enqueued just while the hub lay down did not see it: looks again soon, then later.
-        return min(seconds, 0.005 * 2.0 ** min(self._empty, 13))
+        return min(await self._slumber.seconds(), 0.005 * 2.0 ** min(self._empty, 13))
 
     async def _lie_down(self) -> Sleep:
         return await self._client.wait_for_jobs(self.worker_id, [self.queue], max_wait=SLEEP)

@@ -197,8 +197,8 @@ def test_a_worker_stops_while_the_database_is_away(
     worker.handler("mail")(lambda job: None)
     with Client(home.dsn) as client:
         client.create_queue("mail")
-    with running(worker) as it:
-        wait_until(lambda: worker._engine is not None and worker._engine._is_listening)
+    with running(worker) as it, Client(home.dsn) as client:
+        wait_until(lambda: any(w.asleep_at for w in client.list_workers()))
         home.stop()
         wait_until(lambda: "has no database" in caplog.text)
         it.stop()
