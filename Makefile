@@ -15,7 +15,7 @@ timed = start=$$(date +%s); $(2); status=$$?; \
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 .PHONY: help build install lint fmt sync test test-sql test-python test-spark proof prove coverage check \
-	demo demo-smoke example-webhooks db bench bench-peers bench-spark docs freeze pgbouncer clean
+	demo demo-smoke example-webhooks db bench bench-peers bench-spark docs freeze tools clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 18
@@ -56,7 +56,7 @@ test-sql: $(VENV)/.dev build ## run the pgTAP files on every PostgreSQL found he
 coverage: $(VENV)/.dev build ## statement coverage of the PL/pgSQL functions by the pgTAP files
 	@$(call timed,coverage,$(PY) pgtap/coverage.py)
 
-test-python: $(VENV)/.dev pgbouncer ## run pytest without the Spark tests
+test-python: $(VENV)/.dev tools ## run pytest without the Spark tests
 	$(PY) -m pytest -m "not spark and not proof" --ignore=python/tests/spark \
 		--junitxml=build/junit-python.xml
 
@@ -66,7 +66,7 @@ test-spark: $(VENV)/.dev $(VENV)/.demo ## run the Spark tests
 proof: ## run every test but Spark's, and coverage, and sum it up (≤ 20 minutes)
 	@$(call timed,proof,$(MAKE) --no-print-directory prove coverage && $(PY) python/tests/proof.py)
 
-prove: $(VENV)/.dev build pgbouncer
+prove: $(VENV)/.dev build tools
 	rm -rf build/proof
 	PGBATON_PROOF=1 $(PY) -m pytest -m "not spark" --ignore=python/tests/spark \
 		--junitxml=build/junit-proof.xml
@@ -121,11 +121,16 @@ $(PY):
 	@echo "installing Python packages into $(VENV)" >&2
 	@$(PYTHON) -m venv $(VENV) >&2
 
-pgbouncer:
-	@PATH="$$PATH:/usr/sbin" command -v pgbouncer >/dev/null || { \
-		if [ "$$(id -u)" = 0 ]; then apt-get update -q >&2 && \
-			apt-get install -qy --no-install-recommends pgbouncer >&2; \
-		else echo "pgbouncer is missing: run apt-get install pgbouncer as root" >&2; exit 1; fi; }
+# Programs that tests run beside the server; promtool comes with prometheus.
+tools:
+	@missing=; export PATH="$$PATH:/usr/sbin"; \
+	for tool in chromium:chromium curl:curl pgbouncer:pgbouncer promtool:prometheus; do \
+		command -v $${tool%:*} >/dev/null || missing="$$missing $${tool#*:}"; done; \
+	[ -z "$$missing" ] || { \
+		if [ "$$(id -u)" = 0 ]; then export DEBIAN_FRONTEND=noninteractive; \
+			echo "installing$$missing" >&2; apt-get update -q >&2 && \
+			apt-get install -qy --no-install-recommends $$missing >&2; \
+		else echo "tests need more programs: run apt-get install$$missing as root" >&2; exit 1; fi; }
 
 $(VENV)/.embedded: $(PY) pyproject.toml
 	@$(PY) -m pip install -q --disable-pip-version-check -e '.[embedded]' >&2
