@@ -121,11 +121,12 @@ $(PY):
 	@echo "installing Python packages into $(VENV)" >&2
 	@$(PYTHON) -m venv $(VENV) >&2
 
-# Programs that tests run beside the server; promtool comes with prometheus.
+# Programs that tests run beside the server; promtool comes with prometheus, and Playwright needs libatomic.
 tools:
 	@missing=; export PATH="$$PATH:/usr/sbin"; \
 	for tool in chromium:chromium curl:curl pgbouncer:pgbouncer promtool:prometheus; do \
 		command -v $${tool%:*} >/dev/null || missing="$$missing $${tool#*:}"; done; \
+	ldconfig -p | grep -q libatomic.so.1 || missing="$$missing libatomic1"; \
 	[ -z "$$missing" ] || { \
 		if [ "$$(id -u)" = 0 ]; then export DEBIAN_FRONTEND=noninteractive; \
 			echo "installing$$missing" >&2; apt-get update -q >&2 && \

@@ -263,9 +263,15 @@ def throw_away(
         yield Target(str(bindir.path / "psql"), server.dsn(), label, "strategy file_copy")
 
 
+def any_psql() -> str:
+    """One beside a server that was found: Debian's psql may be a wrapper without a client."""
+    found = [bindir.path / "psql" for bindir in embedded.find_bindirs()]
+    return next((str(psql) for psql in found if psql.exists()), "psql")
+
+
 def servers(args: Options) -> list[AbstractContextManager[Target]]:
     if args.dsn:
-        return [nullcontext(Target("psql", args.dsn, "--dsn"))]
+        return [nullcontext(Target(any_psql(), args.dsn, "--dsn"))]
     bindirs = [embedded.use_bindir(path) for path in args.bindir]
     if not bindirs:
         first_of_major = {b.major: b for b in reversed(embedded.find_bindirs())}

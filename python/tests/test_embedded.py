@@ -185,10 +185,13 @@ def test_what_stops_the_server_from_starting_is_named(home: Path) -> None:
         pass
 
 
-def test_the_bindir_of_the_environment_wins(monkeypatch: pytest.MonkeyPatch) -> None:
-    last = find_bindirs()[-1]
-    monkeypatch.setenv("PGBATON_PG_BINDIR", str(last.path))
-    assert embedded.default_bindir() == last
+def test_the_bindir_of_the_environment_wins(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for tool in embedded.TOOLS:
+        (tmp_path / tool).symlink_to(embedded.default_bindir().path / tool)
+    monkeypatch.setenv("PGBATON_PG_BINDIR", str(tmp_path))
+    assert embedded.default_bindir().path == tmp_path
 
 
 def test_a_bindir_without_a_server_is_an_error(
@@ -249,6 +252,10 @@ def test_a_plain_user_runs_it_as_themselves(home: Path) -> None:
         "    print(server.dsn()); print(server.data.stat().st_uid == os.getuid() != 0)"
     )
     nobody = pwd.getpwnam("nobody")
+    bindir = embedded.default_bindir()
+    within_reach = (
+        embedded._copy_of_wheel(bindir, bindir.package) if bindir.package else bindir.path
+    )
     home.mkdir()
     os.chown(home, nobody.pw_uid, nobody.pw_gid)
     copy = home.parent / "code" / "pgbaton"
@@ -259,7 +266,10 @@ def test_a_plain_user_runs_it_as_themselves(home: Path) -> None:
         # Only the standard library is needed, and our own venv may be out of that account's reach.
         ["/usr/bin/python3", "-c", program],
         user=nobody.pw_uid, group=nobody.pw_gid, extra_groups=[], cwd=copy.parent,
-        env={"PATH": os.environ["PATH"], "PGBATON_DATA": str(home)},
+        env={
+            "PATH": os.environ["PATH"], "PGBATON_DATA": str(home),
+            "PGBATON_PG_BINDIR": str(within_reach),
+        },
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.stderr == ""
