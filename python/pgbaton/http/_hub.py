@@ -145,6 +145,12 @@ class Hub:
     # What is done in the background
 
     async def _serve(self) -> None:
+        # A stream may be opened while the slumber ends.
+        while self.streams or self._left:
+            await self._serve_streams()
+            await self._slumber.end()
+
+    async def _serve_streams(self) -> None:
         delay = 0.1
         while self.streams or self._left:
             try:
@@ -159,16 +165,23 @@ class Hub:
             except psycopg.OperationalError as error:
                 log.warning("streams of %s wait: %s", self.queue, error)
                 if not self.streams:
-                    return  # the leases end by themselves
+                    self._left.clear()  # the leases end by themselves
+                    return
                 await asyncio.sleep(delay)
                 delay = min(delay * 2, POLL)
             except psycopg.Error as error:
                 log.warning("the streams of %s end: %s", self.queue, error)
-                for stream in list(self.streams):
-                    stream.end()
-                    self.close(stream)
-                self._left.clear()
-        await self._slumber.end()
+                self._end_streams()
+            except Exception:
+                # Readers would get pings and never a message.
+                log.exception("the streams of %s end", self.queue)
+                self._end_streams()
+
+    def _end_streams(self) -> None:
+        for stream in list(self.streams):
+            stream.end()
+            self.close(stream)
+        self._left.clear()
 
     async def _claim(self) -> list[ClaimedJob]:
         free = sum(stream.free for stream in self.streams)

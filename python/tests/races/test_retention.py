@@ -65,8 +65,13 @@ def test_a_long_transaction_puts_it_off(
     reader.commit()
     # Not in each call: every try may hold up others for 200 ms.
     assert maintain(db)["days_dropped"] == 0
-    clock.advance("11 minutes")
-    assert maintain(db)["days_dropped"] > 0
+    # At the first try, unless an autovacuum is at work on the day: then at one of the next.
+    for _ in range(20):
+        clock.advance("11 minutes")
+        if maintain(db)["days_dropped"] > 0:
+            break
+    else:
+        pytest.fail("the day stays though nobody reads it")
     assert db.rows("select id from pgbaton.job") == [(jobs[19],)]
     sound()
     assert list(db.claim("q")) == [jobs[19]]
