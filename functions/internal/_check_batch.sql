@@ -19,8 +19,8 @@ begin
         'payloads', cardinality(payloads), 'singleton_keys', cardinality(singleton_keys)
     );
     if pg_column_size(payloads) > 4000 or array_position(payloads, null) is not null then
-        select u.payload into v_bad from unnest(payloads) as u (payload)
-        where u.payload is null or not pgbaton._fits(u.payload)
+        select u.payload into v_bad from (select unnest(payloads) as payload) as u
+        where u.payload is null or (pg_column_size(u.payload) >= 4000 and not pgbaton._fits(u.payload))
         limit 1;
         if found then
             perform pgbaton._check_payload(v_bad.payload);
