@@ -111,6 +111,12 @@ def one(conn: Connection, statement: str, values: Sequence[Any] = ()) -> Any:
     return row[0]
 
 
+def array(values: Sequence[str | int]) -> str:
+    """Texts or ids as the text of an array: psycopg takes 7 µs for each text of a list."""
+    texts = (str(value).replace("\\", r"\\").replace('"', r"\"") for value in values)
+    return '{"' + '","'.join(texts) + '"}' if values else "{}"
+
+
 def raw(conn: Connection, statement: str, values: Sequence[Any]) -> list[dict[str, Any]]:
     """Rows of a statement whose parameters are $1, $2, …"""
     with psycopg.RawCursor(conn, row_factory=psycopg.rows.dict_row) as cursor:

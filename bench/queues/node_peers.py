@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-from .base import NOTHING, Claim, Connection, Consumer, Queue, QueueName, one, raw, with_keys
+from .base import NOTHING, Claim, Connection, Consumer, Queue, QueueName, array, one, raw, with_keys
 
 HERE = Path(__file__).resolve().parent
 MODULES = HERE.parents[1] / "build" / "peers" / "node_modules"
@@ -88,7 +88,7 @@ class PgBoss(NodeQueue):
 
     def ack(self, conn: Connection, queue: QueueName, claim: Claim) -> None:
         attempts = claim.detail if isinstance(claim.detail, list) else [claim.detail]
-        rows = self.send(conn, f"ack {queue}", [queue, list(claim.ids), None, attempts])
+        rows = self.send(conn, f"ack {queue}", [queue, array(claim.ids), None, attempts])
         assert rows[0]["count"] == len(claim.ids)
 
     def left(self, conn: Connection) -> int:
@@ -120,13 +120,12 @@ class GraphileWorker(NodeQueue):
         return Claim([row["id"] for row in rows], [row["payload"] for row in rows], consumer.name)
 
     def ack(self, conn: Connection, queue: QueueName, claim: Claim) -> None:
-        ids = list(claim.ids)
         if queue == "ordered":
-            self.send(conn, "ack ordered", [ids, claim.detail])
-        elif len(ids) == 1:
-            self.send(conn, "ack one plain", ids)
+            self.send(conn, "ack ordered", [array(claim.ids), claim.detail])
+        elif len(claim.ids) == 1:
+            self.send(conn, "ack one plain", list(claim.ids))
         else:
-            self.send(conn, "ack plain", [ids])
+            self.send(conn, "ack plain", [array(claim.ids)])
 
     def left(self, conn: Connection) -> int:
         return int(one(conn, "select count(*) from graphile_worker._private_jobs"))

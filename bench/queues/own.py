@@ -9,7 +9,7 @@ import psycopg
 
 from pgbaton import install
 
-from .base import NOTHING, Claim, Connection, Consumer, Queue, QueueName, one
+from .base import NOTHING, Claim, Connection, Consumer, Queue, QueueName, array, one
 
 
 class Pgbaton(Queue):
@@ -38,7 +38,7 @@ class Pgbaton(Queue):
         self, conn: Connection, payloads: Sequence[str], keys: Sequence[str] | None = None
     ) -> None:
         statement = "select count(*) from pgbaton.enqueue_batch(%s, %s::jsonb[], %s::text[])"
-        values: Any = ("ordered" if keys else "plain", list(payloads), keys and list(keys))
+        values: Any = ("ordered" if keys else "plain", array(payloads), keys and array(keys))
         assert one(conn, statement, values) == len(payloads)
 
     def claim(self, conn: Connection, queue: QueueName, consumer: Consumer, batch: int) -> Claim:
@@ -53,7 +53,7 @@ class Pgbaton(Queue):
 
     def ack(self, conn: Connection, queue: QueueName, claim: Claim) -> None:
         verdicts = conn.execute(
-            "select verdict from pgbaton.complete_jobs(%s, %s)", (claim.ids, claim.detail)
+            "select verdict from pgbaton.complete_jobs(%s, %s)", (array(claim.ids), claim.detail)
         ).fetchall()
         assert [row[0] for row in verdicts] == ["ok"] * len(claim.ids), verdicts
 

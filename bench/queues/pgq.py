@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import psycopg
 
-from .base import NOTHING, Claim, Connection, Consumer, Queue, QueueName, one, parsed
+from .base import NOTHING, Claim, Connection, Consumer, Queue, QueueName, array, one, parsed
 
 SHARDS = 4
 
@@ -52,7 +52,7 @@ class PgQ(Queue):
     def _insert(self, conn: Connection, shard: str, payloads: Sequence[str]) -> None:
         conn.execute(
             "select count(pgq.insert_event(%s, 'task', p)) from unnest(%s::text[]) as p",
-            (shard, list(payloads)),
+            (shard, array(payloads)),
         )
 
     def fill(

@@ -18,6 +18,7 @@ from .base import (
     Consumer,
     Queue,
     QueueName,
+    array,
     one,
     parsed,
     raw,
@@ -128,7 +129,7 @@ class PgQueuer(Queue):
 
     def ack(self, conn: Connection, queue: QueueName, claim: Claim) -> None:
         count = len(claim.ids)
-        raw(conn, self._finish, [list(claim.ids), ["successful"] * count, [None] * count])
+        raw(conn, self._finish, [array(claim.ids), ["successful"] * count, [None] * count])
 
     def left(self, conn: Connection) -> int:
         return int(one(conn, "select count(*) from pgqueuer"))
@@ -158,7 +159,7 @@ class Absurd(Queue):
         conn.execute(
             "select count(*) from unnest(%s::jsonb[]) as p,"
             " lateral absurd.spawn_task('plain', 'task', p)",
-            (list(payloads),),
+            (array(payloads),),
         )
 
     def claim(self, conn: Connection, queue: QueueName, consumer: Consumer, batch: int) -> Claim:
@@ -171,7 +172,7 @@ class Absurd(Queue):
     def ack(self, conn: Connection, queue: QueueName, claim: Claim) -> None:
         conn.execute(
             "select absurd.complete_run(%s, run) from unnest(%s::uuid[]) as run",
-            (queue, list(claim.ids)),
+            (queue, array(claim.ids)),
         )
 
     def left(self, conn: Connection) -> int:

@@ -102,6 +102,7 @@ def interval(value: Interval | None) -> Argument:
     return f"{'-' if microseconds < 0 else ''}{seconds}.{rest:06d} seconds"
 
 
+_ENCODER = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":"))
 _NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 
 
@@ -110,7 +111,7 @@ def json_value(value: Json | Default) -> Argument:
     if value is DEFAULT:
         return None
     try:
-        dumped = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+        dumped = _ENCODER.encode(value)
     except ValueError as error:  # NaN, Infinity, a list in itself
         raise ValueError(f"not a JSON value: {error}") from error
     if "\\u0000" in dumped and _NUL.search(dumped):
