@@ -15,7 +15,7 @@ timed = start=$$(date +%s); $(2); status=$$?; \
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 .PHONY: help build install lint fmt sync test test-sql test-python test-spark proof prove coverage check \
-	demo demo-smoke example-webhooks db bench bench-peers bench-spark docs freeze tools clean
+	demo demo-smoke example-webhooks db bench bench-peers bench-spark docs freeze tools profiler clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 18
@@ -53,7 +53,7 @@ test: ## run test-sql and test-python
 test-sql: $(VENV)/.dev build ## run the pgTAP files on every PostgreSQL found here
 	$(PY) pgtap/run.py
 
-coverage: $(VENV)/.dev build ## statement coverage of the PL/pgSQL functions by the pgTAP files
+coverage: $(VENV)/.dev build profiler ## statement coverage of the PL/pgSQL functions by the pgTAP files
 	@$(call timed,coverage,$(PY) pgtap/coverage.py)
 
 test-python: $(VENV)/.dev tools ## run pytest without the Spark tests
@@ -121,17 +121,26 @@ $(PY):
 	@echo "installing Python packages into $(VENV)" >&2
 	@$(PYTHON) -m venv $(VENV) >&2
 
+# As root it installs, else it says what to install.
+install_missing = [ -z "$$missing" ] || { \
+	if [ "$$(id -u)" = 0 ]; then export DEBIAN_FRONTEND=noninteractive; \
+		echo "installing$$missing" >&2; apt-get update -q >&2 && \
+		apt-get install -qy --no-install-recommends $$missing >&2; \
+	else echo "more programs are needed: run apt-get install$$missing as root" >&2; exit 1; fi; }
+
 # Programs that tests run beside the server; promtool comes with prometheus, and Playwright needs libatomic.
 tools:
 	@missing=; export PATH="$$PATH:/usr/sbin"; \
 	for tool in chromium:chromium curl:curl pgbouncer:pgbouncer promtool:prometheus; do \
 		command -v $${tool%:*} >/dev/null || missing="$$missing $${tool#*:}"; done; \
 	ldconfig -p | grep -q libatomic.so.1 || missing="$$missing libatomic1"; \
-	[ -z "$$missing" ] || { \
-		if [ "$$(id -u)" = 0 ]; then export DEBIAN_FRONTEND=noninteractive; \
-			echo "installing$$missing" >&2; apt-get update -q >&2 && \
-			apt-get install -qy --no-install-recommends $$missing >&2; \
-		else echo "tests need more programs: run apt-get install$$missing as root" >&2; exit 1; fi; }
+	$(install_missing)
+
+# A server that counts the statements of functions.
+profiler:
+	@missing=; ls /usr/lib/postgresql/*/lib/plpgsql_check.so >/dev/null 2>&1 \
+		|| missing=" postgresql-15 postgresql-15-plpgsql-check"; \
+	$(install_missing)
 
 $(VENV)/.embedded: $(PY) pyproject.toml
 	@$(PY) -m pip install -q --disable-pip-version-check -e '.[embedded]' >&2
