@@ -12,6 +12,7 @@ declare
     v_first pgbaton.span;
     v_taken pgbaton.span[];
     v_all pgbaton.span[] := '{}';
+    v_is_busy boolean := false;
 begin
     if cardinality(job_ids) = 1 and job_ids[1] > 0 then
         v_first := pgbaton._take_first(job_ids[1], states, is_fenced, lease_token, v_allowed);
@@ -20,8 +21,9 @@ begin
         end if;
     end if;
     -- Spans split and merge while we wait for their locks: look again, in a new statement, for ids not found yet.
+    -- Who had to wait for one job finishes jobs at the same time as others do: from here on each is on its own.
     loop
-        v_taken := pgbaton._take(v_left, states, is_fenced, lease_token, v_allowed);
+        v_taken := pgbaton._take(v_left, states, is_fenced, lease_token, v_allowed, v_is_busy);
         v_all := v_all || v_taken;
         exit when (select sum(t.hi - t.lo + 1) from unnest(v_taken) as t) = cardinality(v_left);
         v_left := array(
@@ -37,6 +39,7 @@ begin
                 )
         );
         exit when cardinality(v_left) = 0;
+        v_is_busy := is_fenced and cardinality(job_ids) = 1;
     end loop;
     return v_all;
 end;

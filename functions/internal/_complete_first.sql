@@ -10,7 +10,7 @@ begin
         return false;
     end if;
     -- By its id alone: with the token and the state in the statement, all spans of the claim would be read.
-    select s.* into v_span from pgbaton.span as s where s.lo = _complete_first.job_id for update;
+    select s.* into v_span from pgbaton.span as s where s.lo = _complete_first.job_id for update skip locked;
     if not found or v_span.lease_token is distinct from _complete_first.lease_token
         or v_span.state not in ('active', 'cancelling')
     then
@@ -37,4 +37,4 @@ $$;
 comment on function pgbaton._complete_first(bigint, bigint) is
 'The short way of complete_job for the first job of a span under this token, as it is when a worker
 acknowledges one job after the other: what _carve and _finish do, in three statements. Starting a statement
-costs more than what it does for one job. False when it is another job.';
+costs more than what it does for one job. False when it is another job, or is locked.';

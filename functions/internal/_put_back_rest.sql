@@ -1,5 +1,5 @@
 create or replace function pgbaton._put_back_rest(
-    pieces pgbaton.span[], whole_los bigint[], whole_his bigint[]
+    pieces pgbaton.span[], whole_los bigint[], whole_his bigint[], is_busy boolean
 )
 returns void
 language plpgsql volatile
@@ -12,16 +12,24 @@ begin
             v_next := whole_los[i];
         end if;
         if v_next < pieces[i].lo then
-            perform pgbaton._put_back(pieces[i], v_next, pieces[i].lo - 1);
+            if is_busy then
+                perform pgbaton._put_back_singly(pieces[i], v_next, pieces[i].lo - 1);
+            else
+                perform pgbaton._put_back(pieces[i], v_next, pieces[i].lo - 1);
+            end if;
         end if;
         v_next := pieces[i].hi + 1;
         if (i = cardinality(pieces) or whole_los[i + 1] <> whole_los[i]) and v_next <= whole_his[i] then
-            perform pgbaton._put_back(pieces[i], v_next, whole_his[i]);
+            if is_busy then
+                perform pgbaton._put_back_singly(pieces[i], v_next, whole_his[i]);
+            else
+                perform pgbaton._put_back(pieces[i], v_next, whole_his[i]);
+            end if;
         end if;
     end loop;
 end;
 $$;
-comment on function pgbaton._put_back_rest(pgbaton.span[], bigint[], bigint[]) is
+comment on function pgbaton._put_back_rest(pgbaton.span[], bigint[], bigint[], boolean) is
 'Puts back what is left of whole spans when pieces were taken out of them: each gap becomes a span of the same
-state, at the positions its jobs had. Pieces are in order of lo; whole_los and whole_his are the spans they
-came from.';
+state, or one for each job when it is_busy, at the positions its jobs had. Pieces are in order of lo; whole_los and
+whole_his are the spans they came from.';

@@ -1,5 +1,6 @@
 create or replace function pgbaton._take(
-    job_ids bigint[], states pgbaton.job_state[], is_fenced boolean, lease_token bigint, allowed_queue_ids integer[]
+    job_ids bigint[], states pgbaton.job_state[], is_fenced boolean, lease_token bigint, allowed_queue_ids integer[],
+    is_busy boolean
 )
 returns pgbaton.span[]
 language plpgsql volatile
@@ -64,11 +65,11 @@ begin
     end if;
     delete from pgbaton.span as s where s.lo = any (v_los);
     if v_is_partial then
-        perform pgbaton._put_back_rest(v_pieces, v_los, v_his);
+        perform pgbaton._put_back_rest(v_pieces, v_los, v_his, is_busy);
     end if;
     return v_pieces;
 end;
 $$;
-comment on function pgbaton._take(bigint[], pgbaton.job_state[], boolean, bigint, integer[]) is
+comment on function pgbaton._take(bigint[], pgbaton.job_state[], boolean, bigint, integer[], boolean) is
 'One pass of _carve: locks the spans that overlap the ids, in order of lo, takes the jobs out and puts the rest
-of each span back.';
+of each span back: job by job when it is_busy.';

@@ -16,7 +16,7 @@ begin
             or (_take_first.lease_token is null and (s.held_key is null or s.policy is not null)))
     order by s.lo desc
     limit 1
-    for update;
+    for update skip locked;
     if not found or v_span.lo <> job_id then
         return null;
     elsif v_span.hi > v_span.lo then
@@ -28,4 +28,4 @@ end;
 $$;
 comment on function pgbaton._take_first(bigint, pgbaton.job_state[], boolean, bigint, integer[]) is
 'The short way of _carve for one job that is the first of its span, as it is when a worker acknowledges one job
-after the other. Nulls when it is not, or does not qualify: then _carve looks thoroughly.';
+after the other. Nulls when it is not, does not qualify or is locked: then _carve looks thoroughly.';

@@ -12,45 +12,49 @@ declare
     v_horizon bigint;
     v_is_sweep_due boolean;
 begin
+    -- One statement: starting two costs more than what they read.
     select
-        pgbaton._since(coalesce((
-            select w.value from pgbaton.watermark as w
-            where w.kind = 'due' and w.lane_id = 0
-            order by w.kind desc, w.lane_id desc, w.value desc limit 1
-        ), 0)),
-        pgbaton._since(coalesce((
-            select w.value from pgbaton.watermark as w
-            where w.kind = 'lease' and w.lane_id = 0
-            order by w.kind desc, w.lane_id desc, w.value desc limit 1
-        ), 0)),
-        coalesce((
-            select w.value from pgbaton.watermark as w
-            where w.kind = 'horizon' and w.lane_id = 0
-            order by w.kind desc, w.lane_id desc, w.value desc limit 1
-        ), 0),
-        coalesce((
-            select w.value from pgbaton.watermark as w
-            where w.kind = 'sweep' and w.lane_id = 0
-            order by w.kind desc, w.lane_id desc, w.value desc limit 1
-        ), 0) not between pgbaton._micros(at - interval '10 seconds') and pgbaton._micros(at + interval '10 seconds')
-    into v_due_from, v_leases_from, v_horizon, v_is_sweep_due;
-    perform pgbaton._note_horizon(v_horizon, at);
-
-    select
+        w.due_from, w.leases_from, w.horizon, w.swept_at not between
+            pgbaton._micros(at - interval '10 seconds') and pgbaton._micros(at + interval '10 seconds'),
         exists (select from pgbaton.baton_release offset 0),
         exists (
             select from pgbaton.span as s
             where not s.ready and s.state in ('pending', 'retry', 'unknown_retry')
-                and s.run_at >= v_due_from and s.run_at <= at
+                and s.run_at >= w.due_from and s.run_at <= at
             offset 0
         ),
         exists (
             select from pgbaton.span as s
             where s.state in ('active', 'cancelling')
-                and s.lease_until >= v_leases_from and s.lease_until < at
+                and s.lease_until >= w.leases_from and s.lease_until < at
             offset 0
         )
-    into v_has_released, v_has_due, v_has_ended;
+    into v_due_from, v_leases_from, v_horizon, v_is_sweep_due, v_has_released, v_has_due, v_has_ended
+    from (
+        select
+            pgbaton._since(coalesce((
+                select w.value from pgbaton.watermark as w
+                where w.kind = 'due' and w.lane_id = 0
+                order by w.kind desc, w.lane_id desc, w.value desc limit 1
+            ), 0)) as due_from,
+            pgbaton._since(coalesce((
+                select w.value from pgbaton.watermark as w
+                where w.kind = 'lease' and w.lane_id = 0
+                order by w.kind desc, w.lane_id desc, w.value desc limit 1
+            ), 0)) as leases_from,
+            coalesce((
+                select w.value from pgbaton.watermark as w
+                where w.kind = 'horizon' and w.lane_id = 0
+                order by w.kind desc, w.lane_id desc, w.value desc limit 1
+            ), 0) as horizon,
+            coalesce((
+                select w.value from pgbaton.watermark as w
+                where w.kind = 'sweep' and w.lane_id = 0
+                order by w.kind desc, w.lane_id desc, w.value desc limit 1
+            ), 0) as swept_at
+        offset 0
+    ) as w;
+    perform pgbaton._note_horizon(v_horizon, at);
 
     if v_has_due then
         perform pgbaton._make_due(v_due_from, at, 200);

@@ -28,7 +28,11 @@ declare
     v_last_day date;
     v_claimed_at timestamptz;
 begin
-    perform pgbaton._check_claim(worker_id, job_types, batch_size, lease);
+    if (octet_length(worker_id) between 1 and 255 and batch_size between 1 and 100000
+        and num_nonnulls(job_types, lease) = 0) is not true
+    then
+        perform pgbaton._check_claim(worker_id, job_types, batch_size, lease);
+    end if;
     perform pgbaton._tend(v_now);
 
     v_picked := pgbaton._pick_spans(v_queue_ids, job_types, v_tags, batch_size);

@@ -191,6 +191,61 @@ def test_complete_claim_takes_what_is_left_of_its_spans(
     sound()
 
 
+@pytest.mark.parametrize("ending", ["commit", "rollback"])
+@pytest.mark.parametrize("change", [*SPLITS, *LOSSES])
+def test_complete_jobs_of_a_claim_completes_what_is_left_of_its_spans(
+    db: Session, open_session: Open, sound: Callable[[], None], change: str, ending: str
+) -> None:
+    claimed = Claimed(db)
+    changer, caller = open_session(), open_session()
+    changer.begin()
+    query = SPLITS[change][0] if change in SPLITS else LOSSES[change]
+    changer.rows(query, **claimed.arguments)
+    left = changer.one(
+        "select coalesce(sum(hi - lo + 1), 0) from pgbaton.span where lease_token = %s",
+        claimed.arguments["token"],
+    )
+    waiting = caller.start(
+        "select verdict from pgbaton.complete_jobs(%(all)s, %(token)s)", **claimed.arguments
+    ).until_blocked(changer)
+    changer.end(ending)
+
+    verdicts = [row[0] for row in waiting.rows()]
+    assert verdicts.count("ok") == (left if ending == "commit" else JOBS)
+    states = list(claimed.states().values())
+    assert states.count("completed") >= verdicts.count("ok")
+    assert len(states) == JOBS
+    sound()
+
+
+def test_sessions_that_finish_jobs_of_a_span_at_the_same_time_wait_once(
+    db: Session, open_session: Open, sound: Callable[[], None]
+) -> None:
+    claimed = Claimed(db)
+    complete = "select pgbaton.complete_job(%s, null, %s)"
+    token = claimed.arguments["token"]
+    one, two, three = (open_session() for _ in range(3))
+    one.begin()
+    one.rows(complete, claimed.ids[3], token)
+    assert db.one("select count(*) from pgbaton.span") == 1, (
+        "who is alone splits as little as can be"
+    )
+    waiting = two.start(complete, claimed.ids[OURS], token).until_blocked(one)
+    one.commit()
+    waiting.rows()
+    two.begin()
+    two.rows(complete, claimed.ids[OURS + 1], token)
+    three.never_waits()
+    for job in claimed.ids[OURS + 2 :]:
+        three.rows(complete, job, token)
+    three.rows("select pgbaton.fail_job(%s, 'no', %s)", claimed.ids[OURS - 1], token)
+    two.commit()
+    db.rows("select pgbaton.complete_claim(%s)", token)
+    done = dict.fromkeys(claimed.ids, "completed")
+    assert claimed.states() == done | {claimed.ids[OURS - 1]: "retry"}
+    sound()
+
+
 @pytest.mark.parametrize(
     ("size", "state"), [(5, "deleted"), (OURS + 1, "refused"), (12, "refused"), (JOBS, "refused")]
 )
