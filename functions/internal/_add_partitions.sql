@@ -1,7 +1,7 @@
 create or replace function pgbaton._add_partitions()
 returns integer
 language plpgsql volatile
-set lock_timeout = '200ms'
+set lock_timeout = '50ms'
 as $$
 declare
     v_today constant date := pgbaton._day(pgbaton._now());
@@ -32,4 +32,4 @@ $$;
 comment on function pgbaton._add_partitions() is
 'Makes the partitions of today and the next three days where they are missing, and returns how many it made.
 As an extension pgbaton has none: all days are in the default ones. Raises 55P03 when a table is in use for
-longer than 200 ms; everybody else waits behind it that long.';
+longer than 50 ms; everybody else waits behind it that long.';

@@ -19,7 +19,10 @@ begin
         return false;
     end if;
 
-    -- Nobody writes to the day from here on, and what was committed before is seen by the second look.
+    -- Nobody writes to the day from here on, and what was committed before is seen by the second look. The parents
+    -- come first, as in every statement: whoever has one of them and waits for the day would be waited for.
+    lock table only pgbaton.job, only pgbaton.job_history, only pgbaton.job_report, only pgbaton.job_error
+    in access exclusive mode;
     foreach v_table in array array['job', 'job_history', 'job_report', 'job_error'] loop
         if to_regclass(format('pgbaton.%I', v_table || '_' || v_suffix)) is not null then
             execute format('lock table pgbaton.%I in access exclusive mode', v_table || '_' || v_suffix);

@@ -1,7 +1,7 @@
 create or replace function pgbaton._drop_days(at timestamptz)
 returns integer
 language plpgsql volatile
-set lock_timeout = '200ms'
+set lock_timeout = '50ms'
 as $$
 declare
     v_day date;
@@ -34,4 +34,4 @@ end;
 $$;
 comment on function pgbaton._drop_days(timestamptz) is
 'Drops the days of which nothing needs to be kept, and returns how many. Raises 55P03 when a table is in use
-for longer than 200 ms.';
+for longer than 50 ms.';

@@ -7,7 +7,7 @@ begin
     if not pgbaton._is_read_committed() then
         return 0;
     end if;
-    -- Once in ten minutes at most: it looks at whole days, and a long transaction makes each try a stall of 200 ms.
+    -- Once in ten minutes at most: it looks at whole days, and a long transaction makes each try a stall of 50 ms.
     if exists (
         select from pgbaton.watermark as w
         where w.kind = 'retention' and w.lane_id = 0 and w.value > pgbaton._micros(at - interval '10 minutes')

@@ -6,7 +6,7 @@ declare
     v_now constant timestamptz := pgbaton._now();
     v_last_day constant text := to_char(pgbaton._day(v_now) + 3, 'YYYYMMDD');
 begin
-    -- Once a minute at most: a long transaction makes each try a stall of 200 ms for everybody.
+    -- Once a minute at most: a long transaction makes each try a stall of 50 ms for everybody.
     if to_regclass('pgbaton.job_error_' || v_last_day) is not null or exists (
         select from pgbaton.watermark as w
         where w.kind = 'partitions' and w.lane_id = 0 and w.value > pgbaton._micros(v_now - interval '1 minute')

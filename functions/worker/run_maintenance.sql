@@ -21,15 +21,17 @@ begin
     -- Each start of a worker may bring a new name.
     delete from pgbaton.worker as w where w.heartbeat_at < v_now - interval '1 day';
     v_done := jsonb_build_object(
-        'partitions_added', pgbaton._keep_partitions(),
         'scheduled', pgbaton._run_schedules(v_now),
         'keys_healed', pgbaton._heal_keys(10000)
     );
     v_done := v_done || pgbaton._sweep() || jsonb_build_object(
-        'dead_letters_expired', pgbaton._expire_dead_letters(v_now),
-        'days_dropped', pgbaton._keep_days(v_now)
+        'dead_letters_expired', pgbaton._expire_dead_letters(v_now)
     );
-    perform pgbaton._empty_inbox();  -- last, since it keeps writers of the inbox out until the end
+    -- Last, since they keep everybody out of tables until the end.
+    v_done := v_done || jsonb_build_object(
+        'partitions_added', pgbaton._keep_partitions(), 'days_dropped', pgbaton._keep_days(v_now)
+    );
+    perform pgbaton._empty_inbox();
     return v_done;
 end;
 $$;
