@@ -5,13 +5,13 @@ create or replace function pgbaton._add_once(
     lane_ids integer[],
     run_ats timestamptz[],
     dedup_ids text[],
+    is_new boolean[],
     lane_id integer default null
 )
 returns integer
 language plpgsql volatile
 as $$
 declare
-    v_is_new boolean[];
     v_new record;  -- what is left, as parallel arrays
     v_job_ids bigint[];
 begin
@@ -21,14 +21,11 @@ begin
         return cardinality(payloads);
     end if;
 
-    -- One transaction of many statements after the other: two with the same ids would wait in a circle.
-    perform pg_advisory_xact_lock(pgbaton._lock_class() + 3, queue.id);
-    v_is_new := pgbaton._register_dedup_ids(queue, dedup_ids, null);
     select
         array_agg(u.payload) as payloads, array_agg(u.singleton_key) as singleton_keys,
         array_agg(u.lane_id) as lane_ids, array_agg(u.run_at) as run_ats, array_agg(u.dedup_id) as dedup_ids
     into v_new
-    from unnest(payloads, singleton_keys, lane_ids, run_ats, dedup_ids, v_is_new)
+    from unnest(payloads, singleton_keys, lane_ids, run_ats, dedup_ids, is_new)
         as u (payload, singleton_key, lane_id, run_at, dedup_id, is_new)
     where u.is_new;
 
@@ -46,8 +43,7 @@ begin
 end;
 $$;
 comment on function pgbaton._add_once(
-    pgbaton.queue, jsonb[], text[], integer[], timestamptz[], text[], integer
+    pgbaton.queue, jsonb[], text[], integer[], timestamptz[], text[], boolean[], integer
 ) is
-'Adds jobs given as parallel arrays, without those whose dedup id is known, and returns how many it added.
-lane_id holds for rows whose own is null. With dedup ids, one transaction of a queue after the other. Raises what
-_check_batch, _register_dedup_ids and _add_jobs raise.';
+'Adds jobs given as parallel arrays, with dedup ids only those that is_new says, and returns how many it added.
+lane_id holds for rows whose own is null. Raises what _check_batch and _add_jobs raise.';

@@ -21,17 +21,18 @@ begin
             ) with ordinality as u (priority, job_type, tags, ordinal)
         ), lanes as materialized (
             select d.*, pgbaton._lane_id(queue, d.priority, d.job_type, d.tags::text[]) as lane_id
-            from (select distinct r.priority, r.job_type, r.tags from rows as r order by 1, 2, 3 offset 0) as d
+            from (select distinct r.priority, r.job_type, r.tags from rows as r offset 0) as d
         )
         select array_agg(l.lane_id order by r.ordinal) into v_lane_ids
         from rows as r
         inner join lanes as l on (l.priority, l.job_type, l.tags) = (r.priority, r.job_type, r.tags);
     end if;
     return pgbaton._add_once(
-        queue, chunk.payloads, chunk.singleton_keys, v_lane_ids, chunk.run_ats, v_dedup_ids, v_lane_id
+        queue, chunk.payloads, chunk.singleton_keys, v_lane_ids, chunk.run_ats, v_dedup_ids,
+        case when v_dedup_ids is not null then pgbaton._unused_dedup_ids(queue, v_dedup_ids) end, v_lane_id
     );
 end;
 $$;
 comment on function pgbaton._enqueue_chunk(pgbaton.queue, pgbaton.spark_chunk) is
-'Adds the jobs of one chunk and returns how many, without those whose dedup id is known. Raises what
-_lane_id and _add_once raise.';
+'Adds the jobs of one chunk, for which _enter_chunks prepared, and returns how many, without those whose dedup id is
+known. Raises what _add_once raises.';

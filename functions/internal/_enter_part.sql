@@ -37,8 +37,8 @@ begin
         perform pgbaton._refuse_run(v_run, parts);
     end if;
     -- Waits for another attempt at this part, also one that nobody knows of any more.
-    insert into pgbaton.enqueue_ledger (run_id, part, xid)
-    values (run_id, part, pg_current_xact_id())
+    insert into pgbaton.enqueue_ledger (run_id, part, xid, noted_at)
+    values (run_id, part, pg_current_xact_id(), pgbaton._now())
     on conflict on constraint enqueue_ledger_pkey do nothing;
     return found;
 end;

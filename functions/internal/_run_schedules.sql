@@ -10,7 +10,8 @@ begin
     for v_schedule in
         select s.* from pgbaton.schedule as s
         where not s.is_paused and s.next_run_at <= at
-        order by s.name
+        -- Their keys are locked one by one until the end: in the order of all producers.
+        order by pgbaton._stripe(s.queue_id, coalesce(s.singleton_key, '')), s.name
         for update skip locked
     loop
         v_runs := 0;

@@ -5,14 +5,29 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_queue constant pgbaton.queue := pgbaton._require_queue(queue);
+    v_job_ids bigint[];
     v_job_id bigint;
     v_count bigint := 0;
 begin
     perform pgbaton._require_action(v_queue, 'operate');
     perform pgbaton._check_filter(filter);
-    for v_job_id in
-        select d.id from pgbaton._dead_jobs(array[v_queue.id], filter) as d order by d.id
-    loop
+    v_job_ids := array(select d.id from pgbaton._dead_jobs(array[v_queue.id], filter) as d order by d.id);
+    -- First all of their spans, then all of their keys, both sorted: what retry_job takes for one job.
+    perform from pgbaton.span as s
+    where s.lo = any (v_job_ids) and s.state = 'failed'
+    order by s.lo
+    for update;
+    perform pg_advisory_xact_lock(pgbaton._lock_class(), k.stripe)
+    from (
+        select distinct pgbaton._stripe(s.queue_id, s.singleton_key) as stripe
+        from pgbaton.span as s
+        where s.lo = any (v_job_ids) and s.state = 'failed' and (
+            s.policy in ('stately', 'exclusive') or (s.key_position is not null and s.held_key is null)
+        )
+        order by 1
+        offset 0
+    ) as k;
+    foreach v_job_id in array v_job_ids loop
         perform pgbaton.retry_job(queue, v_job_id, coalesce((filter ->> 'extra_attempts')::integer, 1));
         v_count := v_count + 1;
     end loop;

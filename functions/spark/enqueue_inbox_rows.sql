@@ -10,9 +10,10 @@ as $$
 declare
     v_part record;
     v_skipped text[];  -- parts that are done
+    v_name text;
     v_queue pgbaton.queue;
     v_jobs record;  -- parallel arrays
-    v_added integer;
+    v_is_new boolean[];
 begin
     perform pgbaton._check_run_at(a.run_at, null) from added as a where a.run_at is not null;
 
@@ -27,41 +28,60 @@ begin
         end if;
     end loop;
 
-    for v_part in
-        select q.id, d.* from (select distinct a.queue, a.run_id, a.part from added as a) as d
+    for v_name in
+        select d.queue from (
+            select distinct a.queue from added as a
+            where (a.part || ' ' || a.run_id = any (v_skipped)) is not true
+        ) as d
         left join pgbaton.queue as q on q.name = d.queue
-        order by q.id, d.run_id, d.part
+        order by q.id
     loop
-        continue when (v_part.part || ' ' || v_part.run_id) = any (v_skipped);
-        v_queue := pgbaton._enter_queue(v_part.queue);
+        v_queue := pgbaton._enter_queue(v_name);
         with lanes as materialized (
             select d.*, pgbaton._lane_id(v_queue, d.priority, d.job_type, d.tags) as lane_id
             from (
-                select distinct a.priority, a.job_type, a.tags from added as a where a.queue = v_queue.name
-                order by 1, 2, 3
+                select n.priority, n.job_type, n.tags from (
+                    select distinct a.priority, a.job_type, a.tags from added as a where a.queue = v_queue.name
+                ) as n
+                order by n.priority, n.job_type, pgbaton._normal_tags(n.tags)
                 offset 0
             ) as d
         )
         select
             array_agg(r.payload) as payloads, array_agg(r.singleton_key) as singleton_keys,
             array_agg(r.lane_id) as lane_ids, array_agg(r.run_at) as run_ats,
-            case when count(r.dedup_id) > 0 then array_agg(r.dedup_id) end as dedup_ids
+            case when count(r.dedup_id) > 0 then array_agg(r.dedup_id) end as dedup_ids,
+            case when count(r.run_id) > 0 then array_agg(r.run_id) end as run_ids,
+            case when count(r.run_id) > 0 then array_agg(r.part) end as parts
         into v_jobs
         from (
             select a.*, l.lane_id from added as a
             inner join lanes as l on (l.priority, l.job_type, l.tags) = (a.priority, a.job_type, a.tags)
-            where a.queue = v_queue.name and (a.run_id, a.part) is not distinct from (v_part.run_id, v_part.part)
+            where a.queue = v_queue.name and (a.part || ' ' || a.run_id = any (v_skipped)) is not true
             order by a.order_no, a.row_no
             offset 0
         ) as r;
 
-        v_added := pgbaton._add_once(
-            v_queue, v_jobs.payloads, v_jobs.singleton_keys, v_jobs.lane_ids, v_jobs.run_ats, v_jobs.dedup_ids
+        v_is_new := null;
+        if v_jobs.dedup_ids is not null then
+            -- One transaction of many statements after the other: two with the same ids would wait in a circle.
+            perform pg_advisory_xact_lock(pgbaton._lock_class() + 3, v_queue.id);
+            v_is_new := pgbaton._register_dedup_ids(v_queue, v_jobs.dedup_ids, null);
+        end if;
+        perform pgbaton._add_once(
+            v_queue, v_jobs.payloads, v_jobs.singleton_keys, v_jobs.lane_ids, v_jobs.run_ats, v_jobs.dedup_ids,
+            v_is_new
         );
-        if v_part.run_id is not null then
-            perform pgbaton._count_part(
-                v_part.run_id, v_part.part, v_added, cardinality(v_jobs.payloads) - v_added
-            );
+        if v_jobs.run_ids is not null then
+            perform pgbaton._count_part(c.run_id, c.part, c.jobs, c.duplicates)
+            from (
+                select
+                    u.run_id, u.part, count(*) filter (where u.is_new is not false)::integer as jobs,
+                    count(*) filter (where not u.is_new)::integer as duplicates
+                from unnest(v_jobs.run_ids, v_jobs.parts, v_is_new) as u (run_id, part, is_new)
+                where u.run_id is not null
+                group by u.run_id, u.part
+            ) as c;
         end if;
     end loop;
     return null;

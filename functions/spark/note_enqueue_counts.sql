@@ -9,6 +9,7 @@ declare
 begin
     update pgbaton.enqueue_ledger as l
     set
+        noted_at = pgbaton._now(),
         jobs = coalesce((v_counts -> v_name ->> 0)::bigint, 0),
         duplicates = coalesce((v_counts -> v_name ->> 1)::bigint, 0)
     where l.run_id = new.run_id and l.part = new.part;
@@ -16,5 +17,6 @@ begin
 end;
 $$;
 comment on function pgbaton.note_enqueue_counts() is
-'Trigger of the ledger, at the end of a transaction that enqueued a part of a run: notes how many jobs it became.
+'Trigger of the ledger, at the end of a transaction that enqueued a part of a run: notes when, and how many jobs it
+became.
 Cannot be called.';

@@ -7,9 +7,15 @@ declare
     v_rows bigint;
 begin
     perform pgbaton._check_run_id(run_id);
-    with gone as (
-        delete from pgbaton.spark_chunk as c
+    -- In the order in which spark_commit finds them, so that the two never wait in a circle.
+    with doomed as materialized (
+        select c.attempt, c.chunk_no from pgbaton.spark_chunk as c
         where c.run_id = spark_abort.run_id and c.queue in (select pgbaton.granted_queues('enqueue'))
+        order by c.attempt, c.chunk_no
+        for update
+    ), gone as (
+        delete from pgbaton.spark_chunk as c using doomed as d
+        where c.attempt = d.attempt and c.chunk_no = d.chunk_no
         returning cardinality(c.payloads) as rows
     )
     select coalesce(sum(g.rows), 0) into v_rows from gone as g;

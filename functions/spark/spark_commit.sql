@@ -30,8 +30,8 @@ begin
         run_id, 0, case when is_compared and v_rows = expected then v_rows || ' ' || v_digest end
     );
     -- Waits for another commit of the run.
-    insert into pgbaton.enqueue_ledger (run_id, part, xid, jobs, duplicates)
-    values (run_id, 0, pg_current_xact_id(), 0, 0)
+    insert into pgbaton.enqueue_ledger (run_id, part, xid, noted_at, jobs, duplicates)
+    values (run_id, 0, pg_current_xact_id(), pgbaton._now(), 0, 0)
     on conflict on constraint enqueue_ledger_pkey do nothing;
     if not found then
         delete from pgbaton.spark_chunk as c where c.attempt = any (attempts);
@@ -51,7 +51,7 @@ begin
         order by q.id
     loop
         v_queue := pgbaton._enter_queue(v_name);
-        perform pgbaton._lock_chunks(v_queue, attempts);
+        perform pgbaton._enter_chunks(v_queue, attempts);
         for v_chunk in select * from pgbaton._chunks_in_order(v_queue, attempts) loop
             inserted := inserted + pgbaton._enqueue_chunk(v_queue, v_chunk);
             v_rows := v_rows + cardinality(v_chunk.payloads);
@@ -67,7 +67,7 @@ begin
     deduped := v_rows - inserted;
     already := 0;
     update pgbaton.enqueue_ledger as l
-    set jobs = inserted, duplicates = deduped
+    set noted_at = pgbaton._now(), jobs = inserted, duplicates = deduped
     where l.run_id = spark_commit.run_id and l.part = 0;
     delete from pgbaton.spark_chunk as c where c.attempt = any (attempts);
     return next;

@@ -23,7 +23,10 @@ begin
         delete from pgbaton.enqueue_run as r
         where r.ctid = any (array(
             select o.ctid from pgbaton.enqueue_run as o
-            where o.begun_at < v_now - interval '30 days'
+            where o.begun_at < v_now - interval '30 days' and not exists (
+                select from pgbaton.enqueue_ledger as l
+                where l.run_id = o.run_id and l.noted_at >= v_now - interval '30 days'
+            )
             limit 1000
             for update skip locked
         ))
@@ -34,5 +37,5 @@ begin
 end;
 $$;
 comment on function pgbaton.spark_gc() is
-'Drops rows that were staged more than a day ago, and forgets runs that were begun more than 30 days ago: sent
-again, they are enqueued again. Bounded, never waits; run_maintenance calls it. Returns how many chunks it dropped.';
+'Drops rows that were staged more than a day ago, and forgets runs that ended more than 30 days ago, or
+were begun then and nothing came: sent again, they are enqueued again. Bounded, never waits; run_maintenance calls it. Returns how many chunks it dropped.';

@@ -19,6 +19,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_queue constant pgbaton.queue := pgbaton._require_queue(queue);
+    v_with_null text;  -- name of an array
 begin
     perform pgbaton._require_action(v_queue, 'enqueue');
     perform pgbaton._check_run_id(run_id);
@@ -29,12 +30,30 @@ begin
             hint = 'They say which rows these are: an id for each attempt, and numbers.';
     end if;
     perform pgbaton._check_batch(v_queue, payloads, singleton_keys);
-    perform pgbaton._check_same_length('payloads', cardinality(payloads), o.name, o.length)
+    perform
+        pgbaton._check_flat(o.name, o.dimensions),
+        pgbaton._check_same_length('payloads', cardinality(payloads), o.name, o.length)
     from (
-        values ('priorities', cardinality(priorities)), ('job_types', cardinality(job_types)),
-        ('tags', cardinality(tags)), ('run_ats', cardinality(run_ats)), ('dedup_ids', cardinality(dedup_ids)),
-        ('order_nos', cardinality(order_nos))
-    ) as o (name, length);
+        values ('priorities', cardinality(priorities), array_ndims(priorities)),
+        ('job_types', cardinality(job_types), array_ndims(job_types)), ('tags', cardinality(tags), array_ndims(tags)),
+        ('run_ats', cardinality(run_ats), array_ndims(run_ats)),
+        ('dedup_ids', cardinality(dedup_ids), array_ndims(dedup_ids)),
+        ('order_nos', cardinality(order_nos), array_ndims(order_nos))
+    ) as o (name, length, dimensions);
+    v_with_null := case
+        when array_position(priorities, null) is not null then 'priorities'
+        when array_position(job_types, null) is not null then 'job_types'
+        when array_position(tags, null) is not null then 'tags'
+    end;
+    if v_with_null is not null then
+        raise exception using
+            errcode = 'null_value_not_allowed',
+            message = format('%s has a null entry', v_with_null),
+            hint = 'Pass the default instead, 100, '''' or {}; null for the whole array if all rows have it.';
+    end if;
+    perform pgbaton._normal_tags(t.tags::text[]) from (select distinct unnest(tags) as tags) as t;
+    perform pgbaton._check_dedup_id(d.dedup_id, 'skip') from unnest(dedup_ids) as d (dedup_id)
+    where d.dedup_id = '' or octet_length(d.dedup_id) > 1024;
     perform pgbaton._check_run_at(r.run_at, null) from unnest(run_ats) as r (run_at) where r.run_at is not null;
 
     insert into pgbaton.spark_chunk (
@@ -55,5 +74,6 @@ comment on function pgbaton.spark_stage(
 'Stages rows of a run; spark_commit makes jobs of them. Commit it as you like.
 attempt: a new id for each attempt at a partition, so that two at the same one never mix. part: its number.
 chunk_no: rises with each call of the attempt. The arrays have an entry for each row, or are null for the defaults of
-enqueue_job; an entry of tags is an array as text. order_nos orders the rows of the whole run.
-Raises PB001, PB005, PB009, PB011, 2202E, 22004 or 22023.';
+enqueue_job; an entry of tags is an array as text. Entries may be null in singleton_keys (not of a FIFO queue), run_ats,
+dedup_ids and order_nos. order_nos orders the rows of the whole run.
+Raises PB001, PB005, PB009, PB011, 2202E, 22004, 22023 or 22P02 (tags).';

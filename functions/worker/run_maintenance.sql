@@ -20,13 +20,11 @@ begin
     delete from pgbaton.sleeper as s where s.asleep_at < v_now - interval '5 minutes';
     -- Each start of a worker may bring a new name.
     delete from pgbaton.worker as w where w.heartbeat_at < v_now - interval '1 day';
-    v_done := jsonb_build_object(
-        'scheduled', pgbaton._run_schedules(v_now),
-        'keys_healed', pgbaton._heal_keys(10000)
-    );
-    v_done := v_done || pgbaton._sweep() || jsonb_build_object(
-        'dead_letters_expired', pgbaton._expire_dead_letters(v_now)
-    );
+    v_done := jsonb_build_object('keys_healed', pgbaton._heal_keys(10000));
+    v_done := v_done || pgbaton._sweep();
+    -- Both may wait: for jobs before keys, as retry_job does.
+    v_done := v_done || jsonb_build_object('dead_letters_expired', pgbaton._expire_dead_letters(v_now));
+    v_done := v_done || jsonb_build_object('scheduled', pgbaton._run_schedules(v_now));
     -- Last, since they keep everybody out of tables until the end.
     v_done := v_done || jsonb_build_object(
         'partitions_added', pgbaton._keep_partitions(), 'days_dropped', pgbaton._keep_days(v_now)

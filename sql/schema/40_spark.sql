@@ -52,6 +52,7 @@ create table pgbaton.enqueue_ledger (
     run_id text not null,
     part integer not null,
     xid xid8 not null,
+    noted_at timestamptz not null,
     jobs bigint,
     duplicates bigint,
     constraint enqueue_ledger_pkey primary key (run_id, part)
@@ -61,6 +62,7 @@ comment on table pgbaton.enqueue_ledger is
 comment on column pgbaton.enqueue_ledger.run_id is 'The run.';
 comment on column pgbaton.enqueue_ledger.part is 'The partition; 0 when the run is one transaction.';
 comment on column pgbaton.enqueue_ledger.xid is 'The transaction that enqueued it.';
+comment on column pgbaton.enqueue_ledger.noted_at is 'When, at its end.';
 comment on column pgbaton.enqueue_ledger.jobs is 'How many jobs it became; null only until its commit.';
 comment on column pgbaton.enqueue_ledger.duplicates is 'How many rows had a dedup_id that was known.';
 

@@ -182,7 +182,7 @@ def test_an_option_that_is_missing_and_overwrite(
         ('column "payload" holds a NUL character', "concat('\"secret', char(0), '\"') as payload"),
         ('column "job_type" holds a NUL', "'1' as payload, concat('secret', char(0)) as job_type"),
         ("payload is null", "cast(null as string) as payload"),
-        ("priority or job_type is null", "'1' as payload, cast(null as int) as priority"),
+        ("priorities has a null entry", "'1' as payload, cast(null as int) as priority"),
         ("out of range", "'1' as payload, 3000000000 as priority"),
         ("dedup_id is empty", "'1' as payload, '' as dedup_id"),
     ],

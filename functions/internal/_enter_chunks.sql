@@ -1,0 +1,65 @@
+create or replace function pgbaton._enter_chunks(queue pgbaton.queue, attempts uuid[])
+returns void
+language plpgsql volatile
+as $$
+declare
+    v_now constant timestamptz := pgbaton._now();
+begin
+    -- Of a chunk without labels one row, for the default lane.
+    perform pgbaton._lane_id(queue, l.priority, l.job_type, l.tags)
+    from (
+        select d.priority, d.job_type, pgbaton._normal_tags(d.tags::text[]) as tags
+        from (
+            select distinct
+                coalesce(u.priority, 100) as priority, coalesce(u.job_type, '') as job_type,
+                coalesce(u.tags, '{}') as tags
+            from pgbaton.spark_chunk as c
+            cross join lateral unnest(
+                case
+                    when num_nonnulls(c.priorities, c.job_types, c.tags) = 0 then array[null::integer]
+                    else c.priorities
+                end, c.job_types, c.tags
+            ) as u (priority, job_type, tags)
+            where c.queue = queue.name and c.attempt = any (attempts)
+        ) as d
+        order by 1, 2, 3
+        offset 0
+    ) as l;
+
+    if exists (
+        select from pgbaton.spark_chunk as c
+        where c.queue = queue.name and c.attempt = any (attempts) and c.dedup_ids is not null
+    ) then
+        -- Shared: those that register ids statement by statement keep everybody of these out.
+        perform pg_advisory_xact_lock_shared(pgbaton._lock_class() + 3, queue.id);
+        insert into pgbaton.dedup (queue_id, dedup_id, job_id, created_at)
+        select queue.id, d.dedup_id, 0, v_now
+        from (
+            select distinct u.dedup_id
+            from pgbaton.spark_chunk as c
+            cross join lateral unnest(c.dedup_ids) as u (dedup_id)
+            where c.queue = queue.name and c.attempt = any (attempts) and u.dedup_id is not null
+        ) as d
+        order by d.dedup_id
+        on conflict on constraint dedup_pkey do nothing;
+    end if;
+
+    if queue.policy <> 'standard' then
+        perform pg_advisory_xact_lock(pgbaton._lock_class(), s.stripe)
+        from (
+            select distinct pgbaton._stripe(queue.id, coalesce(k.singleton_key, '')) as stripe
+            from pgbaton.spark_chunk as c
+            cross join lateral unnest(
+                coalesce(c.singleton_keys, array_fill(null::text, array[1]))
+            ) as k (singleton_key)
+            where c.queue = queue.name and c.attempt = any (attempts)
+            order by 1
+            offset 0
+        ) as s;
+    end if;
+end;
+$$;
+comment on function pgbaton._enter_chunks(pgbaton.queue, uuid[]) is
+'Everything for which adding staged rows would wait, in the order of all producers: makes their lanes, notes their
+dedup ids, of which those that are new have job_id 0 until they are used, and takes the producers'' locks of their
+keys. Raises what _lane_id raises.';

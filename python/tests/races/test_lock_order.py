@@ -1,0 +1,368 @@
+"""Two calls that need the same locks: one waits for the other, never both (40P01).
+
+Each test brings both calls half-way: a third session, the gate, holds a lock in the middle of what
+they need, and lets go once both are seen to wait. The keys `low`, `mid` and `high` stand for
+stripes in that order.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import pytest
+from sessions import Session, Waiting
+
+Open = Callable[[], Session]
+Sound = Callable[[], None]
+A, B = (f"{n}" * 8 + "-0000-0000-0000-000000000000" for n in "12")
+
+
+class Keys(NamedTuple):
+    low: str
+    mid: str
+    high: str
+
+
+@pytest.fixture
+def gate(open_session: Open) -> Session:
+    return open_session()
+
+
+@pytest.fixture
+def first(open_session: Open) -> Session:
+    return open_session()
+
+
+@pytest.fixture
+def second(open_session: Open) -> Session:
+    return open_session()
+
+
+@pytest.fixture
+def keys(db: Session) -> Keys:
+    """Of the FIFO queue q."""
+    db.rows("select pgbaton.create_fifo_queue('q')")
+    db.rows("select pgbaton.enqueue_batch('q', '{}')")  # its lane, for which they would wait
+    return Keys(*sorted("abc", key=lambda key: stripe(db, key)))
+
+
+def without_order(db: Session) -> None:
+    """Makes q a standard queue."""
+    db.rows("select pgbaton.set_fifo_mode('q', false)")
+
+
+def stripe(db: Session, key: str) -> int:
+    found: int = db.one("select pgbaton._stripe(id, %s) from pgbaton.queue where name = 'q'", key)
+    return found
+
+
+def stage(db: Session, run_id: str, attempt: str, **columns: list[list[Any]]) -> None:
+    """A chunk for each list of the columns."""
+    for n in range(max(len(values) for values in columns.values())):
+        given = {name: values[n] for name, values in columns.items()}
+        rows = max(len(values) for values in given.values())
+        names = "".join(f", {name} => %({name})s" for name in given)
+        db.rows(
+            "select pgbaton.spark_stage(%(run)s, %(attempt)s, 0, %(n)s, 'q',"
+            f" array_fill('{{}}'::jsonb, array[%(rows)s]){names})",
+            run=run_id,
+            attempt=attempt,
+            n=n,
+            rows=rows,
+            **given,
+        )
+
+
+def commit(session: Session, run_id: str, attempt: str, rows: int) -> Waiting:
+    return session.start(
+        "select inserted, deduped from pgbaton.spark_commit(%s, array[%s]::uuid[], %s)",
+        run_id,
+        attempt,
+        rows,
+    )
+
+
+ENQUEUE = (
+    "select pgbaton.enqueue_job('q', singleton_key => %s, dedup_id => %s, job_type => %s,"
+    " on_duplicate => 'skip')"
+)
+JOBS = "select outcome from pgbaton.enqueue_jobs('q', %s)"
+BATCH = (
+    "select pgbaton.enqueue_batch('q', array_agg('{}'::jsonb), array_agg(k))"
+    " from unnest(%s::text[]) as k"
+)
+
+
+def jobs(**columns: list[Any]) -> str:
+    return json.dumps(
+        [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    )
+
+
+# Dedup ids before keys ----------------------------------------------------------------------------
+def test_a_commit_and_a_producer_of_one_of_its_ids_and_keys(
+    db: Session, keys: Keys, gate: Session, first: Session, second: Session, sound: Sound
+) -> None:
+    stage(db, "r", A, singleton_keys=[[keys.low, keys.mid]], dedup_ids=[["x", "y"]])
+    gate.begin()
+    gate.enqueue("q", keys.mid)
+    committing = commit(first, "r", A, 2).until_blocked(gate)
+    enqueuing = second.start(ENQUEUE, keys.low, "x", "").until_blocked(first)
+    gate.rollback()
+    assert (committing.refusal(), enqueuing.refusal()) == (None, None)
+    assert committing.rows() == [(2, 0)]
+    assert db.one("select job_id from pgbaton.dedup where dedup_id = 'x'") == enqueuing.one()
+    assert db.one("select count(*) from pgbaton.jobs") == 2
+    sound()
+
+
+def test_a_producer_of_one_of_the_ids_and_keys_of_a_commit_that_comes_first(
+    db: Session, keys: Keys, gate: Session, first: Session, second: Session, sound: Sound
+) -> None:
+    stage(db, "r", A, singleton_keys=[[keys.mid, keys.low]], dedup_ids=[["x", "y"]])
+    gate.begin()
+    gate.enqueue("q", keys.mid)
+    enqueuing = first.start(ENQUEUE, keys.mid, "x", "").until_blocked(gate)
+    committing = commit(second, "r", A, 2).until_blocked(first)
+    gate.rollback()
+    assert (committing.refusal(), enqueuing.refusal()) == (None, None)
+    assert committing.rows() == [(1, 1)]
+    sound()
+
+
+def test_a_statement_with_two_parts_and_a_producer_of_one_of_their_ids_and_keys(
+    db: Session, keys: Keys, gate: Session, first: Session, second: Session, sound: Sound
+) -> None:
+    gate.begin()
+    gate.enqueue("q", keys.mid)
+    inserting = first.start(
+        "insert into pgbaton.enqueue_inbox (queue, singleton_key, dedup_id, run_id, part, parts)"
+        " values ('q', %(low)s, 'x', 'r', 0, 2), ('q', %(mid)s, 'z', 'r', 0, 2),"
+        " ('q', %(low)s, 'y', 'r', 1, 2), ('q', %(low)s, 'x', 'r', 1, 2)",
+        **keys._asdict(),
+    ).until_blocked(gate)
+    enqueuing = second.start(ENQUEUE, keys.low, "y", "").until_blocked(first)
+    gate.rollback()
+    assert (inserting.refusal(), enqueuing.refusal()) == (None, None)
+    assert db.rows("select * from pgbaton.spark_run('r')") == [(0, 2, 0), (1, 1, 1)]
+    sound()
+
+
+# Dedup ids sorted ---------------------------------------------------------------------------------
+def test_a_commit_and_a_bulk_producer_of_its_ids_in_another_order(
+    db: Session, keys: Keys, gate: Session, first: Session, second: Session, sound: Sound
+) -> None:
+    without_order(db)
+    stage(db, "r", A, dedup_ids=[["b", "c"], ["a"]])
+    gate.begin()
+    gate.rows(ENQUEUE, None, "c", "")
+    committing = commit(first, "r", A, 3).until_blocked(gate)
+    enqueuing = second.start(JOBS, jobs(dedup_id=["a", "b"])).until_blocked(first)
+    gate.rollback()
+    assert (committing.refusal(), enqueuing.refusal()) == (None, None)
+    assert committing.rows() == [(3, 0)]
+    assert enqueuing.rows() == [("duplicate",), ("duplicate",)]
+    sound()
+
+
+@pytest.mark.parametrize("gate_end", ["commit", "rollback"])
+def test_two_commits_with_the_same_ids_in_opposite_order(
+    db: Session,
+    keys: Keys,
+    gate: Session,
+    first: Session,
+    second: Session,
+    sound: Sound,
+    gate_end: str,
+) -> None:
+    for run_id, attempt, order in (("r", A, "abc"), ("s", B, "cba")):
+        stage(
+            db,
+            run_id,
+            attempt,
+            singleton_keys=[[f"{run_id} {name}"] for name in order],
+            dedup_ids=[[name] for name in order],
+        )
+    gate.begin()
+    gate.rows(ENQUEUE, "of the gate", "b", "")
+    calls = [
+        commit(session, run_id, attempt, 3).until_blocked()
+        for session, run_id, attempt in ((first, "r", A), (second, "s", B))
+    ]
+    gate.end(gate_end)
+    assert [call.refusal() for call in calls] == [None, None]
+    inserted = 2 if gate_end == "commit" else 3
+    assert [call.rows() for call in calls] == [[(inserted, 3 - inserted)], [(0, 3)]]
+    assert db.one("select count(*) from pgbaton.jobs") == 3
+    assert db.one("select count(distinct job_id) from pgbaton.dedup where job_id > 0") == 3
+    sound()
+
+
+# Lanes before keys, and sorted --------------------------------------------------------------------
+def test_a_commit_and_a_producer_of_a_new_lane(
+    db: Session, keys: Keys, gate: Session, first: Session, second: Session, sound: Sound
+) -> None:
+    stage(db, "r", A, singleton_keys=[[keys.low, keys.mid]], job_types=[["new", "new"]])
+    gate.begin()
+    gate.enqueue("q", keys.mid)
+    committing = commit(first, "r", A, 2).until_blocked(gate)
+    enqueuing = second.start(ENQUEUE, keys.low, None, "new").until_blocked(first)
+    gate.rollback()
+    assert (committing.refusal(), enqueuing.refusal()) == (None, None)
+    sound()
+
+
+@pytest.mark.parametrize("door", ["view", "spark_commit in one chunk", "spark_commit"])
+def test_new_lanes_of_a_commit_or_the_view_and_of_a_bulk_producer(
+    db: Session,
+    keys: Keys,
+    gate: Session,
+    first: Session,
+    second: Session,
+    sound: Sound,
+    door: str,
+) -> None:
+    """The tags of a lane are sorted: that of {z,a} comes before that of {b}."""
+    without_order(db)
+    gate.begin()
+    gate.rows("select pgbaton.enqueue_batch('q', '{}', tags => '{m}')")
+    if door == "view":
+        call = first.start(
+            "insert into pgbaton.enqueue_inbox (queue, tags)"
+            " values ('q', '{b}'), ('q', '{m}'), ('q', '{z,a}')"
+        )
+    else:
+        in_order = ["{b}", "{m}", "{z,a}"]
+        stage(db, "r", A, tags=[in_order] if "one" in door else [[tags] for tags in in_order])
+        call = commit(first, "r", A, 3)
+    call.until_blocked(gate)
+    enqueuing = second.start(JOBS, jobs(tags=[["a", "z"], ["b"]])).until_blocked(first)
+    gate.rollback()
+    assert (call.refusal(), enqueuing.refusal()) == (None, None)
+    assert db.one("select count(*) from pgbaton.jobs") == 5
+    sound()
+
+
+# Staged rows --------------------------------------------------------------------------------------
+@pytest.mark.parametrize("staged", [(A, B), (B, A)])
+def test_abort_and_commit_drop_the_same_rows(
+    db: Session,
+    keys: Keys,
+    gate: Session,
+    first: Session,
+    second: Session,
+    sound: Sound,
+    staged: tuple[str, str],
+) -> None:
+    for attempt in staged:
+        stage(db, "r", attempt, singleton_keys=[["k"]])
+    gate.begin()
+    gate.rows("select from pgbaton.spark_chunk where attempt = %s for update", A)
+    committing = first.start(
+        "select inserted from pgbaton.spark_commit('r', array[%s, %s]::uuid[], 2)", A, B
+    ).until_blocked(gate)
+    aborting = second.start("select pgbaton.spark_abort('r')").until_blocked()
+    gate.rollback()
+    assert (committing.refusal(), aborting.refusal()) == (None, None)
+    assert (committing.one(), aborting.one()) == (2, 0)
+    sound()
+
+
+# Maintenance --------------------------------------------------------------------------------------
+def schedule(db: Session, name: str, key: str) -> None:
+    db.rows("select pgbaton.create_schedule(%s, 'q', '* * * * *', singleton_key => %s)", name, key)
+    db.rows("update pgbaton.schedule set next_run_at = now() - interval '10 seconds'")
+
+
+def test_schedules_and_a_bulk_producer_of_their_keys(
+    db: Session, keys: Keys, gate: Session, first: Session, second: Session, sound: Sound
+) -> None:
+    for name, key in zip("123", (keys.high, keys.mid, keys.low), strict=True):
+        schedule(db, name, key)
+    gate.begin()
+    gate.enqueue("q", keys.mid)
+    maintaining = first.start("select pgbaton.run_maintenance()").until_blocked(gate)
+    both = [keys.high, keys.low]
+    enqueuing = second.start(BATCH, both).until_blocked(first)
+    gate.rollback()
+    assert (maintaining.refusal(), enqueuing.refusal()) == (None, None)
+    assert db.one("select count(*) from pgbaton.jobs") == 5
+    sound()
+
+
+def fail(db: Session, *names: str) -> list[int]:
+    """Jobs of these keys that failed and hold up nothing."""
+    db.rows("select pgbaton.update_queue('q', on_exhausted => 'continue')")
+    found = []
+    for name in names:
+        found.append(db.enqueue("q", name, max_attempts=1))
+        ((job, token),) = db.claim("q").items()
+        db.rows("select pgbaton.fail_job(%s, 'no', %s)", job, token)
+    return found
+
+
+def test_expiring_dead_letters_and_a_retry_of_one(
+    db: Session, keys: Keys, gate: Session, first: Session, second: Session, sound: Sound
+) -> None:
+    (job,) = fail(db, keys.low)
+    db.rows("select pgbaton.update_queue('q', dead_letter_retention => '1 day')")
+    db.rows("update pgbaton.span set changed_at = now() - interval '2 days' where lo = %s", job)
+    for name, key in zip("12", (keys.low, keys.mid), strict=True):
+        schedule(db, name, key)
+    gate.begin()
+    gate.enqueue("q", keys.mid)
+    maintaining = first.start("select pgbaton.run_maintenance()").until_blocked(gate)
+    retrying = second.start("select pgbaton.retry_job('q', %s)", job).until_blocked(first)
+    gate.rollback()
+    assert (maintaining.refusal(), retrying.refusal()) == (None, "PB003")
+    sound()
+
+
+def test_schedules_wait_for_no_producer_while_tables_are_locked(
+    db: Session, keys: Keys, gate: Session, first: Session, second: Session, sound: Sound
+) -> None:
+    for name, key in zip("12", (keys.mid, keys.high), strict=True):
+        schedule(db, name, key)
+    last = db.one("select to_char(pgbaton._day(pgbaton._now()) + 3, 'YYYYMMDD')")
+    for table in ("job", "job_history", "job_report", "job_error"):
+        db.rows(f"drop table pgbaton.{table}_{last}")
+    db.rows("delete from pgbaton.watermark where kind = 'partitions'")
+    gate.begin()
+    gate.rows("select pg_advisory_xact_lock(pgbaton._lock_class(), %s)", stripe(db, keys.mid))
+    maintaining = first.start("select pgbaton.run_maintenance()").until_blocked(gate)
+    enqueuing = second.start(BATCH, [keys.high]).until_settled()
+    gate.rollback()
+    assert (maintaining.refusal(), enqueuing.refusal()) == (None, None)
+    assert db.one("select to_regclass(%s) is not null", f"pgbaton.job_error_{last}")
+    sound()
+
+
+# Retries ------------------------------------------------------------------------------------------
+def test_retrying_many_jobs_and_a_bulk_producer_of_their_keys(
+    db: Session, keys: Keys, gate: Session, first: Session, second: Session, sound: Sound
+) -> None:
+    fail(db, keys.high, keys.mid, keys.low)
+    gate.begin()
+    gate.enqueue("q", keys.mid)
+    retrying = first.start("select pgbaton.retry_jobs('q')").until_blocked(gate)
+    both = [keys.high, keys.low]
+    enqueuing = second.start(BATCH, both).until_blocked(first)
+    gate.rollback()
+    assert (retrying.refusal(), enqueuing.refusal()) == (None, None)
+    assert retrying.one() == 3
+    sound()
+
+
+def test_retrying_many_jobs_and_one_of_them(
+    db: Session, keys: Keys, gate: Session, first: Session, second: Session, sound: Sound
+) -> None:
+    *_, job = fail(db, keys.low, keys.mid, keys.low)
+    gate.begin()
+    gate.enqueue("q", keys.mid)
+    all_of_them = first.start("select pgbaton.retry_jobs('q')").until_blocked(gate)
+    retrying = second.start("select pgbaton.retry_job('q', %s)", job).until_blocked(first)
+    gate.rollback()
+    assert (all_of_them.refusal(), retrying.refusal()) == (None, "PB003")
+    sound()
