@@ -96,8 +96,8 @@ class Acknowledger:
 
         try:
             verdicts = await self._patiently(call)
-        except psycopg.Error as error:
-            if len(group) > 1:  # one of them cannot be stored: find it
+        except (psycopg.Error, TypeError, ValueError) as error:
+            if len(group) > 1:  # one of them cannot be stored, or not even sent: find it
                 for ended in group:
                     await self._send_group([ended])
             else:
@@ -160,7 +160,7 @@ class Acknowledger:
             extra={"event": "dropped", "job_id": job.id, "queue": job.queue, "verdict": verdict},
         )
 
-    async def _give_up(self, run: Run, outcome: Outcome, error: psycopg.Error) -> None:
+    async def _give_up(self, run: Run, outcome: Outcome, error: Exception) -> None:
         """The database takes neither the outcome nor, should it come to that, its failure."""
         log.error(
             "job %s of queue %s: its outcome could not be stored: %s",
@@ -169,9 +169,20 @@ class Acknowledger:
             error,
             extra={"event": "not stored", "job_id": run.job.id, "queue": run.job.queue},
         )
-        if isinstance(outcome, Completed):
-            failure = Failed(cleaned(f"its result could not be stored: {error}"))
+        if (failure := _failure_instead(outcome, error)) is not None:
             await self._send_group([(run, failure)])
+
+
+def _failure_instead(outcome: Outcome, error: Exception) -> Failed | None:
+    """What can be stored of an outcome with a result or a delay that cannot be."""
+    if isinstance(outcome, Completed):
+        return Failed(cleaned(f"its result could not be stored: {error}"))
+    if isinstance(outcome, Released):
+        return Failed(cleaned(f"its delay could not be stored: {error}"))
+    if isinstance(outcome, Failed) and outcome.retry_in is not None:
+        said = f"{outcome.message} (its delay could not be stored: {error})"
+        return Failed(cleaned(said), report=outcome.report)
+    return None
 
 
 def _group(run: Run, outcome: Outcome) -> tuple[Any, ...]:

@@ -8,8 +8,11 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from pgbaton._arguments import integer, text
 from pgbaton._runtime.outcomes import Cancelled
 from pgbaton.models import ClaimedJob
+
+MOST_EVENTS = 2**31 - 1
 
 
 class RunningJob(ClaimedJob):
@@ -50,7 +53,19 @@ class RunningJob(ClaimedJob):
             progress (int): percent, 0 to 100; default unchanged.
             current_stage (str): what it is doing; default unchanged.
             events_count (int): events so far; default unchanged.
+
+        Raises:
+            ValueError: one of them is out of range, or holds a NUL character.
+            TypeError: one of them is of another type.
         """
+        # Here, where the handler can be told: later nobody is there to take the error.
+        integer(progress)
+        text(current_stage)
+        integer(events_count)
+        if progress is not None and not 0 <= progress <= 100:
+            raise ValueError(f"progress is {progress}: pass 0 to 100")
+        if events_count is not None and not 0 <= events_count <= MOST_EVENTS:
+            raise ValueError(f"events_count is {events_count}: pass 0 to {MOST_EVENTS}")
         said = {
             "progress": progress,
             "current_stage": current_stage,

@@ -144,6 +144,16 @@ class Tender:
             )
         except (InvalidState, LeaseLost, UnknownJob):
             answer = "lease_lost"
+        except psycopg.Error as error:  # what one handler says must not end them all
+            if passes(error):
+                raise
+            log.error(
+                "the progress of job %s is dropped: %s",
+                run.job.id,
+                error,
+                extra={"event": "progress", "job_id": run.job.id, "queue": run.job.queue},
+            )
+            return
         self._heed(run, answer)
 
 

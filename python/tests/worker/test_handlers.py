@@ -153,6 +153,77 @@ def test_snooze_costs_no_attempt(client: Client, worker: Worker) -> None:
     assert job.run_at - job.claimed_at > timedelta(minutes=59)
 
 
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (pgbaton.Snooze(5), "its delay could not be stored: "),  # type: ignore[arg-type]
+        (pgbaton.Snooze(timedelta(-1)), "its delay could not be stored: "),
+        (pgbaton.Snooze("a while"), "its delay could not be stored: "),
+        (pgbaton.Retry("closed", after=5), "closed (its delay could not be stored: "),  # type: ignore[arg-type]
+        (pgbaton.Retry("closed", after="a while"), "closed (its delay could not be stored: "),
+    ],
+)
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_delay_that_is_none_fails_the_attempt_and_ends_no_worker(
+    client: Client, worker: Worker, error: Exception, says: str, is_async: bool
+) -> None:
+    job = ended(client, worker, raises(error), is_async)
+    assert job.retry_count == 1
+    assert (job.error_message or "").startswith(says)
+
+
+@pytest.mark.parametrize(
+    ("said", "says"),
+    [
+        ({"progress": 101}, "ValueError: progress is 101"),
+        ({"progress": 33.3}, "TypeError: "),
+        ({"current_stage": "a\0b"}, "ValueError: "),
+        ({"current_stage": 2}, "TypeError: "),
+        ({"events_count": -1}, "ValueError: events_count is -1"),
+        ({"events_count": 1 << 31}, "ValueError: events_count is 2147483648"),
+    ],
+)
+@pytest.mark.parametrize("is_async", [False, True])
+def test_progress_that_is_none_fails_the_attempt_and_ends_no_worker(
+    client: Client, worker: Worker, said: dict[str, Any], says: str, is_async: bool
+) -> None:
+    job = ended(client, worker, lambda job: job.report_progress(**said), is_async)
+    assert job.retry_count == 1
+    assert (job.error_message or "").startswith(says)
+
+
+REFUSES_PROGRESS = """
+    create or replace function pgbaton.report_progress(
+        job_id bigint, lease_token bigint, progress integer default null,
+        current_stage text default null, events_count integer default null
+    )
+    returns text language plpgsql as $$
+    begin
+        raise exception 'no such character' using errcode = 'untranslatable_character';
+    end $$;
+"""
+
+
+def test_progress_that_the_database_refuses_ends_no_worker(
+    own_dsn: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As one does whose encoding lacks a character."""
+    with psycopg.connect(own_dsn) as admin:
+        admin.execute(REFUSES_PROGRESS)
+    worker = Worker(own_dsn)
+
+    @worker.handler("mail")
+    def handle(job: RunningJob) -> None:
+        job.report_progress(current_stage="☃")
+        wait_until(lambda: "the progress of job" in caplog.text)
+
+    with Client(own_dsn) as client:
+        client.create_queue("mail")
+        job_id = client.enqueue_job("mail")
+        with running(worker):
+            wait_for_state(client, job_id, "completed")
+
+
 @pytest.mark.parametrize("is_async", [False, True])
 @pytest.mark.parametrize("code", [0, 1, "bye"])
 def test_a_handler_that_exits_fails_its_job_only(
