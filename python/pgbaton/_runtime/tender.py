@@ -99,8 +99,11 @@ class Tender:
 
     def _next_extension(self) -> float:
         """When a third of the shortest lease is over."""
+        groups = self._by_token()
+        # Here, since most tokens are gone before anything has to be extended.
+        self._extended_at = {t: at for t, at in self._extended_at.items() if t in groups}
         return min(
-            (self._due_of(token, runs) for token, runs in self._by_token().items()),
+            (self._due_of(token, runs) for token, runs in groups.items()),
             default=float("inf"),
         )
 
@@ -110,9 +113,7 @@ class Tender:
         return since + shortest.total_seconds() / 3
 
     async def _extend_leases(self) -> None:
-        groups = self._by_token()
-        self._extended_at = {t: at for t, at in self._extended_at.items() if t in groups}
-        for token, runs in groups.items():
+        for token, runs in self._by_token().items():
             now = self._loop.time()
             if self._due_of(token, runs) > now:
                 continue

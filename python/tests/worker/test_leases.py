@@ -86,6 +86,23 @@ def test_a_thread_that_never_ends_is_given_up_after_its_timeout(
     assert client.get_job(job_id).attempt == 1
 
 
+def test_leases_that_are_over_are_forgotten(dsn: str, client: Client) -> None:
+    """Also when no job runs so long that its lease has to be extended."""
+    worker = Worker(dsn, batch_size=1)
+    known: list[int] = []
+
+    @worker.handler("mail")
+    async def handle(job: RunningJob) -> None:
+        await asyncio.sleep(0.01)
+        assert worker._engine is not None
+        known.append(len(worker._engine._tender._extended_at))
+
+    client.enqueue_batch("mail", range(50))
+    with running(worker):
+        wait_until(lambda: client.queue_stats("mail")[0].completed == 50)
+    assert max(known) <= 2 * 10  # its capacity, before and after the latest look
+
+
 def take_away(client: Client, job_id: int) -> None:
     """As an operator would, who believes that the worker is dead."""
     worker_id = client.get_job(job_id).worker_id
