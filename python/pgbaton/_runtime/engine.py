@@ -326,7 +326,12 @@ class Engine:
         lost = [other for other in others if not await self._is_ours(other, run)]
         for other in lost:
             other.lose()
-        if lost:
+        if self._stop.is_set():
+            run.cancel("shutdown")
+        if run.cancel_reason is not None:  # meanwhile, and there was no handler to interrupt
+            run.is_running = False
+            self._settle(run, concluded(run, Stopped()))
+        elif lost:
             self._log_job(
                 logging.WARNING,
                 "key is busy",

@@ -167,6 +167,44 @@ def test_what_was_claimed_and_not_started_goes_back(
     assert (job.state, job.attempt, seen) == ("retry", 0, [])
 
 
+@pytest.mark.parametrize("end", ["stopped", "cancelled"])
+def test_a_job_whose_key_is_busy_does_not_start_after_the_end(
+    dsn: str, client: Client, conn: psycopg.Connection[Any], end: str
+) -> None:
+    """The worker asks whether the other job of the key is still its own; the answer comes late."""
+    seen: list[int] = []
+    go_on = threading.Event()
+    worker = Worker(dsn, shutdown_timeout=timedelta(minutes=1))
+
+    @worker.handler("mail")
+    def handle(job: RunningJob) -> None:
+        seen.append(job.id)
+        go_on.wait()
+
+    first = client.enqueue_job("mail", singleton_key="a")
+    with running(worker) as it:
+        wait_until(lambda: seen == [first])
+        conn.execute("begin; select from pgbaton.span where state = 'active' for update")
+        second = client.enqueue_job("mail", singleton_key="a")
+        wait_until(lambda: waits_for_a_lock(dsn, "extend_leases"))
+        engine = worker._engine
+        assert engine is not None
+        if end == "stopped":
+            it.stop()
+            wait_until(engine._stop.is_set)
+        else:  # as a heartbeat does
+            client.cancel_jobs(job_ids=[second])
+            [run] = [run for run in engine.held.values() if run.job.id == second]
+            engine._loop.call_soon_threadsafe(run.cancel, "cancelled")
+            wait_until(lambda: run.cancel_reason)
+        conn.execute("rollback")
+        wait_for_state(client, second, "retry" if end == "stopped" else "stopped")
+        go_on.set()
+        wait_for_state(client, first, "completed")
+    assert seen == [first]
+    assert client.get_job(second).attempt == (0 if end == "stopped" else 1)
+
+
 def test_a_worker_can_be_stopped_while_it_begins(
     dsn: str, client: Client, conn: psycopg.Connection[Any]
 ) -> None:
