@@ -184,14 +184,17 @@ class Engine:
         """Does it, but not when the worker is stopped meanwhile; returns whether it did."""
         stopped = asyncio.create_task(self._stop.wait())
         task = asyncio.create_task(work)
-        await asyncio.wait([stopped, task], return_when=asyncio.FIRST_COMPLETED)
-        stopped.cancel()
-        if not task.done():
-            task.cancel()
-            await asyncio.wait([task])
-            return False
-        task.result()
-        return True
+        try:
+            await asyncio.wait([stopped, task], return_when=asyncio.FIRST_COMPLETED)
+        finally:  # also when the run is cancelled
+            stopped.cancel()
+            is_done = task.done()
+            if not is_done:
+                task.cancel()
+                await asyncio.wait([task])
+        if is_done:
+            task.result()
+        return is_done
 
     async def _introduce(self) -> None:
         """The first calls: what goes wrong now was set up wrong, so nothing is tried again."""
@@ -390,7 +393,12 @@ class Engine:
 
     def _finish_task(self, run: Run, task: asyncio.Task[Outcome]) -> None:
         REGISTRY.leave(self._database, run)
-        self._finish(run, Stopped() if task.cancelled() else task.result())
+        if task.cancelled():
+            self._finish(run, Stopped())
+        elif (error := task.exception()) is not None:  # of a tracer: nobody else would be told
+            self._finish(run, of_error(error))
+        else:
+            self._finish(run, task.result())
 
     def _finish(self, run: Run, outcome: Outcome) -> None:
         run.is_running = False
@@ -545,7 +553,7 @@ def run_sync(run: Run) -> Outcome:
 
 
 async def run_async(run: Run) -> Outcome:
-    """Never raises, but when it is interrupted before it began."""
+    """Raises what a tracer does, and when it is interrupted before it began."""
     with consuming(run.job) as note:
         outcome = await awaited(run)
         note(outcome)

@@ -218,6 +218,27 @@ def test_a_worker_can_be_stopped_while_it_begins(
     conn.execute("rollback")
 
 
+def test_a_run_that_is_cancelled_while_it_begins_leaves_nothing_behind(
+    dsn: str, client: Client, conn: psycopg.Connection[Any]
+) -> None:
+    worker = Worker(dsn)
+    worker.handler("mail")(lambda job: None)
+    conn.execute("begin; lock table pgbaton.worker in access exclusive mode")
+
+    async def program() -> None:
+        task = asyncio.create_task(worker.run_async())
+        while not await asyncio.to_thread(waits_for_a_lock, dsn, "worker_heartbeat"):
+            pass
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(program())
+    conn.execute("rollback")
+    assert client.list_workers() == []
+
+
 def waits_for_a_lock(dsn: str, what: str) -> bool:
     with psycopg.connect(dsn) as conn:
         found = conn.execute(

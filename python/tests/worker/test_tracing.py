@@ -230,6 +230,37 @@ def test_failed_attempts_are_errors_and_all_are_children_of_the_producer(
     assert found[str(later), 1].status.is_unset
 
 
+@pytest.mark.parametrize("kind", ["async", "thread"])
+def test_a_tracer_that_fails_fails_the_attempt_only(
+    dsn: str,
+    client: Client,
+    spans: InMemorySpanExporter,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+) -> None:
+    """The worker would hold the job for ever, and have one place less."""
+    from opentelemetry.sdk.trace import Tracer
+
+    worker = Worker(dsn, capacity=1, shutdown_timeout=timedelta(0))
+
+    def work(job: RunningJob) -> None:
+        pass
+
+    async def work_async(job: RunningJob) -> None:
+        pass
+
+    def start_span(*_: object, **__: object) -> None:
+        monkeypatch.undo()
+        raise RuntimeError("no sampler")
+
+    worker.handler("mail")(work_async if kind == "async" else work)
+    monkeypatch.setattr(Tracer, "start_span", start_span)
+    job_id = client.enqueue_job("mail")
+    with running(worker):
+        wait_for_state(client, job_id, "completed")
+    assert client.get_job(job_id).retry_count == 1
+
+
 HOSTILE = [
     {"traceparent": ""},
     {"traceparent": "00-" + "0" * 32 + "-" + "0" * 16 + "-00"},
