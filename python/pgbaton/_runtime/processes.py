@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import os
 import resource
 import signal
 from collections.abc import Iterator
@@ -87,7 +88,8 @@ class Processes:
             return child.run(run)
         finally:
             run.interrupt = None
-            self._put_back(child)
+            # One that was killed this moment still looks alive.
+            self._put_back(child, is_good=run.cancel_reason is None)
 
     def close(self) -> None:
         with self._lock:
@@ -98,16 +100,20 @@ class Processes:
 
     def _take(self) -> Child:
         with self._lock:
-            if self._idle:
-                return self._idle.pop()
+            while self._idle:
+                child = self._idle.pop()
+                if child.is_alive:
+                    return child
+                self._all.discard(child)
+                child.close()
         child = Child()
         with self._lock:
             self._all.add(child)
         return child
 
-    def _put_back(self, child: Child) -> None:
+    def _put_back(self, child: Child, is_good: bool) -> None:
         with self._lock:
-            if child.is_alive and not self._is_closed:
+            if is_good and child.is_alive and not self._is_closed:
                 self._idle.append(child)
                 return
             self._all.discard(child)
@@ -130,6 +136,8 @@ def serve(pipe: Connection) -> None:
     # Signals to the process group are the worker's to answer; it kills when it has to.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    # What a handler starts must not hold the pipe open after this process was killed.
+    os.set_inheritable(pipe.fileno(), False)
     while True:
         try:
             handler, job, span = pipe.recv()

@@ -118,5 +118,6 @@ class Run:
         """Asks the handler to stop, and makes it where that is possible."""
         if self.cancel_reason is None and self.is_running:
             self.cancel_reason = reason
-            if self.interrupt is not None:
-                self.interrupt()
+            interrupt = self.interrupt  # which a thread sets to None when the handler has ended
+            if interrupt is not None:
+                interrupt()

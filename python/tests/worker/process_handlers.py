@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 from typing import Any
@@ -27,6 +28,10 @@ def work(job: RunningJob) -> Any:
     if what == "flood":
         return len(bytearray(4 << 30))
     if what == "hang":
+        job.report_progress(50, "hanging")
+        threading.Event().wait()
+    if what == "leave a program":
+        subprocess.Popen(["sleep", "30"], close_fds=False)
         job.report_progress(50, "hanging")
         threading.Event().wait()
     if what == "set":

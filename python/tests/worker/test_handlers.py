@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import signal
 import sys
 import threading
+import time
 from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
@@ -19,6 +21,9 @@ from workers import running, wait_for_state, wait_until
 
 import pgbaton
 from pgbaton import Client, JobInfo, RunningJob, Worker
+from pgbaton._runtime.outcomes import Outcome
+from pgbaton._runtime.processes import Child
+from pgbaton._runtime.running import Run
 
 HOUR = timedelta(hours=1)
 
@@ -385,6 +390,49 @@ def test_a_process_handler_that_never_ends_is_killed_at_its_timeout(
     job = in_process(dsn, client, "hang", timeout=timedelta(seconds=2))
     assert job.state == "failed"
     assert job.error_message == "the handler ran longer than 0:00:02"
+
+
+def test_a_program_that_a_killed_process_left_holds_nobody_up(dsn: str, client: Client) -> None:
+    began = time.monotonic()
+    job = in_process(dsn, client, "leave a program", timeout=timedelta(seconds=1))
+    assert job.error_message == "the handler ran longer than 0:00:01"
+    assert time.monotonic() - began < 25  # it would go on for 30 seconds
+
+
+def test_a_process_that_died_while_it_had_nothing_to_do_fails_no_job(
+    dsn: str, client: Client
+) -> None:
+    """As the kernel ends one that has much memory."""
+    worker = Worker(dsn, capacity=1)
+    worker.handler("mail", process=True)(process_handlers.work)
+    with running(worker):
+        job_id = client.enqueue_job("mail", "pid", max_attempts=1)
+        wait_for_state(client, job_id, "completed")
+        assert worker._engine is not None
+        assert worker._engine._processes is not None
+        [child] = worker._engine._processes._idle
+        os.kill(client.get_job(job_id).result, signal.SIGKILL)
+        wait_until(lambda: not child.is_alive)
+        after = client.enqueue_job("mail", "fine", max_attempts=1)
+        assert wait_for_state(client, after, "completed", "failed") == "completed"
+
+
+def test_a_process_that_was_killed_as_its_handler_ended_gets_no_other_job(
+    dsn: str, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The outcome has come, the timeout too: the process is dying while it looks alive."""
+    answer = Child.run
+
+    def run(child: Child, run: Run) -> Outcome:
+        outcome = answer(child, run)
+        if run.job.payload == "pid":
+            run.cancel("timeout")
+        return outcome
+
+    monkeypatch.setattr(Child, "run", run)
+    monkeypatch.setattr(Child, "is_alive", True)  # for some microseconds
+    job = in_process(dsn, client, "pid")
+    assert job.state == "completed"
 
 
 # What a worker refuses
