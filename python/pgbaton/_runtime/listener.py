@@ -60,8 +60,7 @@ class Listener:
         async with self._turn:
             self._events.clear()
             await self._stop_reading()
-            if self._connection is not None:
-                await self._connection.close()
+            await self._hang_up()
 
     @property
     def is_up(self) -> bool:
@@ -77,9 +76,14 @@ class Listener:
                     await self._connect()
                 elif self._connection is not None:
                     await execute(self._connection, statement, channel)
-            except psycopg.OperationalError as error:
+            except psycopg.Error as error:
                 log.warning("no notifications for now, polling instead: %s", error)
-            self._reader = asyncio.create_task(self._read())
+                await self._hang_up()
+            except asyncio.CancelledError:
+                await self._hang_up()
+                raise
+            finally:
+                self._reader = asyncio.create_task(self._read())
 
     async def _connect(self) -> psycopg.AsyncConnection[Any]:
         connection = await psycopg.AsyncConnection.connect(
@@ -99,6 +103,11 @@ class Listener:
         self._connection = connection
         return connection
 
+    async def _hang_up(self) -> None:
+        """A connection that does not hear all would seem to be up."""
+        if self._connection is not None:
+            await self._connection.close()
+
     async def _stop_reading(self) -> None:
         if self._reader is not None:
             self._reader.cancel()
@@ -115,10 +124,9 @@ class Listener:
                     self._wake_all()
                 delay = 0.1
                 await self._hear(connection)
-            except psycopg.OperationalError as error:
+            except psycopg.Error as error:  # a standby's is no OperationalError
                 log.info("the listening connection is lost: %s", error)
-                if self._connection is not None:
-                    await self._connection.close()
+                await self._hang_up()
                 self._wake_all()
                 await asyncio.sleep(delay * random.uniform(0.5, 1))  # noqa: S311
                 delay = min(delay * 2, 10)
