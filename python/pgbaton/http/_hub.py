@@ -8,6 +8,7 @@ import os
 import socket
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import timedelta
 
 import psycopg
@@ -16,6 +17,7 @@ from pgbaton._async.client import AsyncClient
 from pgbaton._runtime.listener import Listener
 from pgbaton._runtime.slumber import POLL, Slumber
 from pgbaton._runtime.waiting import happens
+from pgbaton.errors import InvalidState, LeaseLost, UnknownJob
 from pgbaton.models import ClaimedJob, Sleep
 
 log = logging.getLogger("pgbaton.http")
@@ -120,11 +122,15 @@ class Hub:
         self._sent_before[job_id] += 1
         return self._sent_before[job_id] <= RETURNS
 
-    def ended(self, stream: Stream, job_id: int) -> None:
+    def ended(self, stream: Stream, job_id: int, lease_token: int) -> None:
         """A message was acknowledged, rejected or lost: there is room for another one."""
+        held = stream.held.get(job_id)
+        if held is not None and held.lease_token != lease_token:
+            return  # it was rejected, and is here again before the answer to that
         self._sent_before.pop(job_id, None)
         self._cancelled.discard(job_id)
-        if stream.held.pop(job_id, None) is not None:
+        if held is not None:
+            del stream.held[job_id]
             self._work.set()
 
     @property
@@ -216,16 +222,20 @@ class Hub:
 
     async def _give_back(self) -> None:
         left, self._left = self._left, []
-        for token, jobs in by_token(left).items():
-            try:
-                verdicts = await self._client.release_jobs([job.id for job in jobs], token)
-            except psycopg.OperationalError:
-                self._left += left
-                raise
-            for verdict in verdicts:
-                if verdict.verdict == "invalid_state" and verdict.job_id in self._cancelled:
-                    self._cancelled.discard(verdict.job_id)
-                    await self._client.acknowledge_cancellation(verdict.job_id, True, token)
+        try:
+            for token, jobs in by_token(left).items():
+                for verdict in await self._client.release_jobs([job.id for job in jobs], token):
+                    if verdict.verdict == "invalid_state" and verdict.job_id in self._cancelled:
+                        await self._acknowledge_cancellation(verdict.job_id, token)
+        except psycopg.OperationalError:
+            self._left += left
+            raise
+
+    async def _acknowledge_cancellation(self, job_id: int, token: int) -> None:
+        # Its consumer may have rejected it before the stream ended.
+        with suppress(InvalidState, LeaseLost, UnknownJob):
+            await self._client.acknowledge_cancellation(job_id, True, token)
+        self._cancelled.discard(job_id)
 
     async def _extend(self) -> None:
         """Extends the leases of which a third is over, and notices what others have ended."""
@@ -241,14 +251,14 @@ class Hub:
             verdicts = await self._client.extend_leases([job.id for job in jobs], token)
             self._extended_at[token] = now
             for verdict in verdicts:
-                self._heed(holders[verdict.job_id], verdict.job_id, verdict.verdict)
+                self._heed(holders[verdict.job_id], verdict.job_id, token, verdict.verdict)
         self._extend_at = min(map(self._due, held.values()), default=float("inf"))
 
-    def _heed(self, stream: Stream, job_id: int, verdict: str) -> None:
+    def _heed(self, stream: Stream, job_id: int, token: int, verdict: str) -> None:
         if verdict == "cancel_requested":
             self._cancel(stream, job_id)
         elif verdict != "ok":
-            self.ended(stream, job_id)
+            self.ended(stream, job_id, token)
 
     def _cancel(self, stream: Stream, job_id: int) -> None:
         if job_id not in self._cancelled:

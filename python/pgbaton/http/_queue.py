@@ -186,7 +186,7 @@ async def events_of(
             elif item is None:
                 if not stream.has_ended:
                     yield PING
-            elif item.id in stream.held:
+            elif stream.held.get(item.id) is item:  # not lost, nor claimed once more
                 state.claims.note(item, hub, stream)
                 yield event("message", message_of(item, with_token))
     finally:

@@ -72,7 +72,7 @@ class Claims:
             return
         del self._claims[job_id]
         if claim.hub is not None and claim.stream is not None:
-            claim.hub.ended(claim.stream, job_id)
+            claim.hub.ended(claim.stream, job_id, claim.lease_token)
 
 
 @dataclass
