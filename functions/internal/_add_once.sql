@@ -12,7 +12,7 @@ returns integer
 language plpgsql volatile
 as $$
 declare
-    v_new record;  -- what is left, as parallel arrays
+    v_new record;  -- what is new, as parallel arrays
     v_job_ids bigint[];
 begin
     perform pgbaton._check_batch(queue, payloads, singleton_keys);
@@ -21,13 +21,21 @@ begin
         return cardinality(payloads);
     end if;
 
-    select
-        array_agg(u.payload) as payloads, array_agg(u.singleton_key) as singleton_keys,
-        array_agg(u.lane_id) as lane_ids, array_agg(u.run_at) as run_ats, array_agg(u.dedup_id) as dedup_ids
-    into v_new
-    from unnest(payloads, singleton_keys, lane_ids, run_ats, dedup_ids, is_new)
-        as u (payload, singleton_key, lane_id, run_at, dedup_id, is_new)
-    where u.is_new;
+    if array_position(is_new, false) is null then
+        select _add_once.payloads, _add_once.singleton_keys, _add_once.lane_ids, _add_once.run_ats, _add_once.dedup_ids
+        into v_new;
+    else
+        select
+            array_agg(u.payload) as payloads,
+            case when singleton_keys is not null then array_agg(u.singleton_key) end as singleton_keys,
+            case when lane_ids is not null then array_agg(u.lane_id) end as lane_ids,
+            case when run_ats is not null then array_agg(u.run_at) end as run_ats,
+            array_agg(u.dedup_id) as dedup_ids
+        into v_new
+        from unnest(payloads, singleton_keys, lane_ids, run_ats, dedup_ids, is_new)
+            as u (payload, singleton_key, lane_id, run_at, dedup_id, is_new)
+        where u.is_new;
+    end if;
 
     v_job_ids := array(
         select i.id
@@ -45,5 +53,5 @@ $$;
 comment on function pgbaton._add_once(
     pgbaton.queue, jsonb[], text[], integer[], timestamptz[], text[], boolean[], integer
 ) is
-'Adds jobs given as parallel arrays, with dedup ids only those that is_new says, and returns how many it added.
-lane_id holds for rows whose own is null. Raises what _check_batch and _add_jobs raise.';
+'Adds jobs given as parallel arrays, without those of which is_new says that their dedup id is known (null: all are
+new), fills in the dedup ids and returns how many it added. lane_id holds for rows whose own is null. Raises what _check_batch and _add_jobs raise.';

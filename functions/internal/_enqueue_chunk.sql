@@ -1,10 +1,13 @@
-create or replace function pgbaton._enqueue_chunk(queue pgbaton.queue, chunk pgbaton.spark_chunk)
+create or replace function pgbaton._enqueue_chunk(
+    queue pgbaton.queue, chunk pgbaton.spark_chunk, are_new boolean
+)
 returns integer
 language plpgsql volatile
 as $$
 declare
     v_lane_id integer;
     v_lane_ids integer[];
+    v_is_new boolean[];
     v_dedup_ids constant text[] := case
         when exists (select from unnest(chunk.dedup_ids) as d (dedup_id) where d.dedup_id is not null)
             then chunk.dedup_ids
@@ -27,12 +30,14 @@ begin
         from rows as r
         inner join lanes as l on (l.priority, l.job_type, l.tags) = (r.priority, r.job_type, r.tags);
     end if;
+    if v_dedup_ids is not null and not are_new then
+        v_is_new := pgbaton._unused_dedup_ids(queue, v_dedup_ids);
+    end if;
     return pgbaton._add_once(
-        queue, chunk.payloads, chunk.singleton_keys, v_lane_ids, chunk.run_ats, v_dedup_ids,
-        case when v_dedup_ids is not null then pgbaton._unused_dedup_ids(queue, v_dedup_ids) end, v_lane_id
+        queue, chunk.payloads, chunk.singleton_keys, v_lane_ids, chunk.run_ats, v_dedup_ids, v_is_new, v_lane_id
     );
 end;
 $$;
-comment on function pgbaton._enqueue_chunk(pgbaton.queue, pgbaton.spark_chunk) is
+comment on function pgbaton._enqueue_chunk(pgbaton.queue, pgbaton.spark_chunk, boolean) is
 'Adds the jobs of one chunk, for which _enter_chunks prepared, and returns how many, without those whose dedup id is
-known. Raises what _add_once raises.';
+known; are_new says that none is. Raises what _add_once raises.';

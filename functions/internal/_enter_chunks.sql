@@ -1,9 +1,11 @@
 create or replace function pgbaton._enter_chunks(queue pgbaton.queue, attempts uuid[])
-returns void
+returns boolean
 language plpgsql volatile
 as $$
 declare
     v_now constant timestamptz := pgbaton._now();
+    v_noted bigint := 0;
+    v_rows bigint := 0;  -- with a dedup id
 begin
     -- Of a chunk without labels one row, for the default lane.
     perform pgbaton._lane_id(queue, l.priority, l.job_type, l.tags)
@@ -42,6 +44,11 @@ begin
         ) as d
         order by d.dedup_id
         on conflict on constraint dedup_pkey do nothing;
+        get diagnostics v_noted = row_count;
+        select count(u.dedup_id) into v_rows
+        from pgbaton.spark_chunk as c
+        cross join lateral unnest(c.dedup_ids) as u (dedup_id)
+        where c.queue = queue.name and c.attempt = any (attempts);
     end if;
 
     if queue.policy <> 'standard' then
@@ -57,9 +64,10 @@ begin
             offset 0
         ) as s;
     end if;
+    return v_noted = v_rows;
 end;
 $$;
 comment on function pgbaton._enter_chunks(pgbaton.queue, uuid[]) is
 'Everything for which adding staged rows would wait, in the order of all producers: makes their lanes, notes their
 dedup ids, of which those that are new have job_id 0 until they are used, and takes the producers'' locks of their
-keys. Raises what _lane_id raises.';
+keys. True when all rows are new: no id was known, and none stands twice. Raises what _lane_id raises.';

@@ -14,6 +14,7 @@ declare
     v_digest text;
     v_name text;
     v_queue pgbaton.queue;
+    v_are_new boolean;
     v_chunk pgbaton.spark_chunk;
 begin
     perform pgbaton._check_run_id(run_id);
@@ -51,9 +52,9 @@ begin
         order by q.id
     loop
         v_queue := pgbaton._enter_queue(v_name);
-        perform pgbaton._enter_chunks(v_queue, attempts);
+        v_are_new := pgbaton._enter_chunks(v_queue, attempts);
         for v_chunk in select * from pgbaton._chunks_in_order(v_queue, attempts) loop
-            inserted := inserted + pgbaton._enqueue_chunk(v_queue, v_chunk);
+            inserted := inserted + pgbaton._enqueue_chunk(v_queue, v_chunk, v_are_new);
             v_rows := v_rows + cardinality(v_chunk.payloads);
         end loop;
     end loop;
