@@ -11,6 +11,8 @@ begin
     if spans is null or cardinality(spans) = 0 then
         return 0;
     end if;
+    insert into pgbaton.lease_loss (queue_id, jobs)
+    select s.queue_id, sum(s.hi - s.lo + 1) from unnest(spans) as s where s.lease_until < v_now group by s.queue_id;
     -- A cancellation that nobody confirmed.
     perform pgbaton._finish(
         array(select s::pgbaton.span from unnest(spans) as s where s.state = 'cancelling'), 'unknown_stopped'
@@ -40,5 +42,5 @@ end;
 $$;
 comment on function pgbaton._recover(pgbaton.span[], text) is
 'Takes jobs from a worker that is gone, spans that were carved out: active ones run again at their old place,
-or are failed when their attempts are used up; cancelling ones end as unknown_stopped. Returns how many jobs
-it were.';
+or are failed when their attempts are used up; cancelling ones end as unknown_stopped. Those whose lease had
+ended are counted in lease_loss. Returns how many jobs it were.';

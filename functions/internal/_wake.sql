@@ -7,7 +7,7 @@ begin
     if pg_notification_queue_usage() > 0.5 then
         return;
     end if;
-    perform pg_notify(c.channel, '')
+    perform pg_notify(c.channel, ''), nextval('pgbaton.wake_up_seq')
     from (
         select distinct s.channel
         from pgbaton.sleeper as s
@@ -21,5 +21,5 @@ end;
 $$;
 comment on function pgbaton._wake(integer[], timestamptz) is
 'Notifies each worker that is asleep on one of these lanes, once; none while the notification queue is more
-than half full. With run_at, only those that would sleep longer: they come, find nothing yet, and lie down
+than half full. wake_up_seq counts them. With run_at, only those that would sleep longer: they come, find nothing yet, and lie down
 until then.';

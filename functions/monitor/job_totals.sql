@@ -44,7 +44,8 @@ begin
         coalesce(sum(c.jobs) filter (where c.name = 'failed_attempt'), 0)::bigint,
         pgbaton._class_bounds(),
         h.run, coalesce(sum(c.seconds) filter (where c.has_run), 0),
-        h.blocked, coalesce(sum(c.seconds) filter (where c.name = 'blocked'), 0)
+        h.blocked, coalesce(sum(c.seconds) filter (where c.name = 'blocked'), 0),
+        coalesce((select sum(l.jobs) from pgbaton.lease_loss as l where l.queue_id = q.id), 0)::bigint
     from pgbaton.queue as q
     inner join histogram as h on h.id = q.id
     left join counted as c on c.queue_id = q.id
@@ -55,7 +56,8 @@ end;
 $$;
 comment on function pgbaton.job_totals(text, interval) is
 'What each queue (or the named one) did so far: jobs enqueued and ended by state, failed attempts, histograms of
-run times and of how long failing jobs blocked their keys. For counters of a monitoring system: they never go
-down. They are counted from what retention keeps, so the first call must come before a day is dropped, and what
-delete_jobs removes before it was counted is missing. max_age: how old the answer may be; counting reads the days
-to which something happened, at most a twentieth of the time. Raises PB001, 22004 or 22023.';
+run times and of how long failing jobs blocked their keys, lost leases. For counters of a monitoring system: they
+never go down. They are counted from what retention keeps, so the first call must come before a day is dropped,
+and what delete_jobs removes before it was counted is missing. max_age: how old the answer may be; counting reads
+the days to which something happened, at most a twentieth of the time. Only lease_losses is counted as it happens
+and always up to date. Raises PB001, 22004 or 22023.';

@@ -20,6 +20,7 @@ begin
     delete from pgbaton.sleeper as s where s.asleep_at < v_now - interval '5 minutes';
     -- Each start of a worker may bring a new name.
     delete from pgbaton.worker as w where w.heartbeat_at < v_now - interval '1 day';
+    perform pgbaton._merge_lease_losses();
     v_done := jsonb_build_object('keys_healed', pgbaton._heal_keys(10000));
     v_done := v_done || pgbaton._sweep();
     -- Both may wait: for jobs before keys, as retry_job does.

@@ -132,6 +132,7 @@ insert into call values
 ('live_stats', 'monitor', $$pgbaton.live_stats('theirs')$$, 'PB009'),
 ('job_totals', 'monitor', $$(select queue from pgbaton.job_totals())$$, '(mine)'),
 ('job_totals', 'monitor', $$pgbaton.job_totals('theirs')$$, 'PB009'),
+('wake_ups', 'monitor', $$(select w from pgbaton.wake_ups() as w where w is not null)$$, ''),
 ('list_workers', 'monitor', $$pgbaton.list_workers()$$, ''),
 ('fifo_stats', 'monitor', $$pgbaton.fifo_stats()$$, ''),
 ('fifo_stats', 'monitor', $$pgbaton.fifo_stats('theirs_fifo')$$, 'PB009'),

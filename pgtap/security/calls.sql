@@ -20,7 +20,7 @@ from (
     }'),
     ('monitor', '{
         get_job,get_job_stats,queue_stats,fifo_stats,granted_queues,health,kv_get,kv_list,list_workers,live_stats,job_totals,
-        ended_jobs,ended_jobs_offset,ended_jobs_ranges
+        wake_ups,ended_jobs,ended_jobs_offset,ended_jobs_ranges
     }'),
     ('operator', '{
         create_queue,create_fifo_queue,update_queue,set_fifo_mode,pause_queue,resume_queue,pause_key,resume_key,drop_queue,

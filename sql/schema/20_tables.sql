@@ -12,6 +12,10 @@ comment on sequence pgbaton.position_seq is
 create sequence pgbaton.lease_token_seq as bigint cache 16;
 comment on sequence pgbaton.lease_token_seq is 'Lease tokens, one for each claim.';
 
+-- A counter that many sessions raise at the same time without waiting for each other.
+create sequence pgbaton.wake_up_seq as bigint;
+comment on sequence pgbaton.wake_up_seq is 'How many notifications were sent to sleeping workers.';
+
 -- Settings --------------------------------------------------------------------------------------
 create table pgbaton.queue (
     id integer generated always as identity (maxvalue 8388607) primary key,

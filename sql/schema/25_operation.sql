@@ -173,6 +173,17 @@ there until they are gone.';
 comment on column pgbaton.rewind.lane_id is 'The lane.';
 comment on column pgbaton.rewind.position is 'Where to start.';
 
+-- Insert-only, so that claims which take jobs back wait for nobody. No foreign key: it would lock the queue after its jobs.
+create table pgbaton.lease_loss (
+    queue_id integer not null,
+    jobs bigint not null
+);
+comment on table pgbaton.lease_loss is
+'How many jobs were taken back because their lease had ended. The sum of a queue is what counts: run_maintenance
+puts its rows together.';
+comment on column pgbaton.lease_loss.queue_id is 'Their queue.';
+comment on column pgbaton.lease_loss.jobs is 'How many.';
+
 create table pgbaton.worker (
     worker_id text not null constraint worker_pkey primary key,
     capacity integer,

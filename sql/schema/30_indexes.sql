@@ -55,6 +55,7 @@ create index dedup_job_id_idx on pgbaton.dedup (job_id);
 create index watermark_value_idx on pgbaton.watermark (kind, lane_id, value);
 create index rewind_lane_idx on pgbaton.rewind (lane_id, position);
 create index baton_release_key_idx on pgbaton.baton_release (queue_id, singleton_key);
+create index lease_loss_queue_id_idx on pgbaton.lease_loss (queue_id);
 
 -- What has no primary key: a publication for all tables would make its updates and deletes fail. Nothing is logged for
 -- it below wal_level = logical.
@@ -64,3 +65,4 @@ alter table pgbaton.job_error replica identity full;
 alter table pgbaton.job_error_default replica identity full;
 alter table pgbaton.watermark replica identity full;
 alter table pgbaton.rewind replica identity full;
+alter table pgbaton.lease_loss replica identity full;

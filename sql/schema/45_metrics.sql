@@ -49,13 +49,14 @@ create type pgbaton.job_total as (
     run_jobs bigint[],
     run_seconds double precision,
     blocked_jobs bigint[],
-    blocked_seconds double precision
+    blocked_seconds double precision,
+    lease_losses bigint
 );
 comment on type pgbaton.job_total is
 'What a queue did so far. completed to unknown_stopped: jobs by their final state; bounds: upper bounds, in
 seconds, of the classes of the histograms, the last class has none. run: ended jobs by the time from their last
 claim to their end; blocked: jobs of FIFO queues that failed at least once by the time from their first failure
-until they let their key go.';
+until they let their key go. lease_losses: jobs that were taken back because their lease had ended.';
 
 create table pgbaton.job_count (
     queue_id integer not null references pgbaton.queue (id) on delete cascade,
