@@ -117,7 +117,6 @@ class Streams(Caller):
                 yield batch
         finally:
             await stream.end()
-            self._streams.discard(stream)
 
     def _siblings(self, stream: JobStream) -> list[JobStream]:
         """Other streams of the same assignee."""
@@ -151,7 +150,7 @@ class Streams(Caller):
         elif function in ENDS_JOBS:
             ids, token = _ended(given, rows), given.get("lease_token")
             for stream in self._streams:
-                stream.free(ids)
+                stream.free(ids, None if token is None else int(token))
                 if function == "complete_claim":
                     stream.free_claim(int(token or 0))
 
@@ -217,6 +216,8 @@ class JobStream:
         """Ends the iteration and gives back what was not delivered."""
         if self._ending is None:
             self._ending = self._loop.create_task(self._finish())
+            # Not by who waits here, who may be cancelled again.
+            self._ending.add_done_callback(lambda _: self._client._streams.discard(self))
         await asyncio.shield(self._ending)
 
     async def _finish(self) -> None:
@@ -242,10 +243,16 @@ class JobStream:
 
     # What calls of the client tell
 
-    def free(self, job_ids: Iterable[int]) -> None:
-        """Jobs ended: there is room for others."""
+    def free(self, job_ids: Iterable[int], lease_token: int | None = None) -> None:
+        """Jobs ended: there is room for others.
+
+        With the token only those of that claim: one that failed may be here again before the
+        answer to the failure.
+        """
         for job_id in job_ids:
-            if self._assigned.pop(job_id, None) is not None:
+            job = self._assigned.get(job_id)
+            if job is not None and lease_token in (None, job.lease_token):
+                del self._assigned[job_id]
                 self._work.set()
 
     def free_claim(self, lease_token: int) -> None:
@@ -264,7 +271,8 @@ class JobStream:
             await self._extend()
             free = self._capacity - len(self._assigned)
             if free <= 0 and self._assigned:
-                self._is_check_due = not await self._sleep(CHECK)
+                if not await self._sleep(CHECK):
+                    self._is_check_due = True
                 continue
             jobs = await self._claim(free)
             if len(jobs) < free and not self._has_ended:

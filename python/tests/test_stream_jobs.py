@@ -381,6 +381,22 @@ def test_capacity_rises_however_a_job_ends(
     run(dsn, story)
 
 
+def test_what_the_client_does_to_all_jobs_is_seen_at_once(
+    dsn: str, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also by a stream that is full, and would look an hour later."""
+    monkeypatch.setattr("pgbaton._streams.CHECK", 3600)
+    job_id = client.enqueue_job("c")
+
+    async def story(streaming: AsyncClient, consume: Callable[..., Consumer]) -> None:
+        consumer = consume(max_assigned_jobs=1)
+        await until(lambda: consumer.ids == [job_id])
+        await streaming.reset_running_jobs()
+        await until(lambda: consumer.ids == [job_id, job_id])
+
+    run(dsn, story)
+
+
 def test_capacity_falls_at_assignment_not_at_delivery(dsn: str, client: Client) -> None:
     """Jobs of a slow consumer run already, and nobody else gets them."""
     client.enqueue_batch("c", range(2))
@@ -521,12 +537,7 @@ def test_a_claim_under_way_is_not_lost_when_the_stream_ends(
         with psycopg.connect(dsn) as locking:
             locking.execute("lock table pgbaton.sleeper in access exclusive mode")
             consumer = consume()
-            await until(
-                lambda: conn.execute(
-                    "select 1 from pg_stat_activity where datname = current_database()"
-                    " and wait_event_type = 'Lock' and query like '%claim_job_batch%'"
-                ).fetchone()
-            )
+            await until(lambda: claim_waits(conn))
             consumer.task.cancel()
             await until(lambda: all(s._has_ended for s in streaming._streams))
             locking.rollback()
@@ -539,7 +550,73 @@ def test_a_claim_under_way_is_not_lost_when_the_stream_ends(
     run(dsn, story)
 
 
+def test_a_stream_that_is_cancelled_twice_is_not_kept(dsn: str, client: Client, conn: Conn) -> None:
+    client.enqueue_job("c")
+
+    async def story(streaming: AsyncClient, consume: Callable[..., Consumer]) -> None:
+        with psycopg.connect(dsn) as locking:
+            locking.execute("lock table pgbaton.sleeper in access exclusive mode")
+            consumer = consume()
+            await until(lambda: claim_waits(conn))
+            consumer.task.cancel()
+            await until(lambda: all(s._has_ended for s in streaming._streams))
+            await consumer.cancel()
+            assert len(streaming._streams) == 1  # the claim is still under way
+            locking.rollback()
+        await until(lambda: not streaming._streams)
+
+    run(dsn, story)
+
+
+def claim_waits(conn: Conn) -> Any:
+    return conn.execute(
+        "select 1 from pg_stat_activity where datname = current_database()"
+        " and wait_event_type = 'Lock' and query like '%claim_job_batch%'"
+    ).fetchone()
+
+
 # Ways to a connection
+
+
+class SlowAnswers:
+    """A pool that keeps the answers to the calls of one task back."""
+
+    def __init__(self, dsn: str) -> None:
+        self._dsn = dsn
+        self.task: asyncio.Task[Any] | None = None
+        self.may_answer = asyncio.Event()
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
+        async with await psycopg.AsyncConnection.connect(self._dsn, autocommit=True) as connection:
+            yield connection
+            if asyncio.current_task() is self.task:
+                await self.may_answer.wait()
+
+
+def test_a_job_that_comes_again_before_the_answer_to_its_failure_is_assigned(
+    dsn: str, client: Client
+) -> None:
+    """Its lease is extended, and it takes its place."""
+    job_id = client.enqueue_job("c")
+
+    async def program() -> None:
+        pool = SlowAnswers(dsn)
+        async with AsyncClient(pool=pool) as streaming, asyncio.timeout(PATIENCE):
+            consumer = Consumer(streaming.stream_jobs("w", max_assigned_jobs=2))
+            await until(lambda: consumer.ids == [job_id])
+            [first] = consumer.jobs
+            pool.task = asyncio.create_task(streaming.fail_job(job_id, "no", first.lease_token))
+            await until(lambda: consumer.ids == [job_id, job_id])
+            pool.may_answer.set()
+            await pool.task
+            [stream] = streaming._streams
+            assert stream._assigned == {job_id: consumer.jobs[1]}
+            await streaming.complete_job(job_id, lease_token=consumer.jobs[1].lease_token)
+            assert stream._assigned == {}
+            await consumer.cancel()
+
+    asyncio.run(program())
 
 
 def test_a_client_with_a_connection_polls(dsn: str, client: Client, conn: Conn) -> None:
