@@ -235,7 +235,7 @@ comment on table pgbaton.job_report_default is 'Reports of days without a partit
 comment on table pgbaton.job_error_default is 'Errors of days without a partition.';
 
 create table pgbaton.dedup (
-    queue_id integer not null references pgbaton.queue (id),
+    queue_id integer not null,
     dedup_id text not null,
     job_id bigint not null,
     created_at timestamptz not null,
