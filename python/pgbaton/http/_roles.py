@@ -11,6 +11,7 @@ from psycopg import sql
 from psycopg_pool import AsyncConnectionPool
 
 from pgbaton._async.client import AsyncClient
+from pgbaton._runtime.listener import watchful
 from pgbaton.http._settings import Caller, Settings
 
 PATIENCE = 5.0
@@ -19,7 +20,7 @@ PATIENCE = 5.0
 
 def pool_of(settings: Settings) -> AsyncConnectionPool[psycopg.AsyncConnection[Any]]:
     return AsyncConnectionPool(
-        settings.dsn,
+        watchful(settings.dsn),
         min_size=1,
         max_size=settings.connections,
         timeout=PATIENCE,

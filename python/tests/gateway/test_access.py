@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import socket
 import subprocess
 import sys
 import uuid
@@ -10,10 +13,12 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from psycopg.conninfo import make_conninfo
 from serving import Served, messages, serving
 
 from pgbaton import Client
-from pgbaton.http import SettingsError, read_tokens
+from pgbaton.http import Settings, SettingsError, read_tokens
+from pgbaton.http._roles import pool_of
 
 
 @pytest.fixture
@@ -161,3 +166,20 @@ def test_a_tokens_file_that_says_something_else(tmp_path: Path, text: str, said:
     file.write_text(text.format("0" * 64))
     with pytest.raises(SettingsError, match=said):
         read_tokens(file)
+
+
+@pytest.mark.parametrize(("more", "seconds"), [({}, 25), ({"tcp_user_timeout": 7000}, 7)])
+def test_a_database_that_vanished_is_noticed(
+    gateway_dsn: str, more: dict[str, int], seconds: int
+) -> None:
+    """Without it, calls and streams would hang for a quarter of an hour, and so would the end."""
+
+    async def timeout() -> int:
+        async with (
+            pool_of(Settings(make_conninfo(gateway_dsn, **more))) as pool,
+            pool.connection() as connection,
+        ):
+            with socket.socket(fileno=os.dup(connection.fileno())) as found:
+                return found.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT)
+
+    assert asyncio.run(timeout()) == seconds * 1000
