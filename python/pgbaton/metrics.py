@@ -46,6 +46,7 @@ class Reading:
     version: str
     live: list[LiveStat]
     totals: list[JobTotal]
+    wake_ups: int | None
     workers: list[WorkerInfo]
     checks: list[HealthCheck]
     keys: list[FifoStat]
@@ -102,6 +103,7 @@ class Collector(BaseCollector):
             client.version(),
             client.live_stats(),
             client.job_totals(max_age=self._max_age),
+            client.wake_ups(),
             client.list_workers(),
             client.health(),
             keys[: self._keys],
@@ -115,6 +117,7 @@ def families(reading: Reading) -> Iterator[Metric]:
     )
     yield from queue_gauges(reading.live)
     yield from counters(reading.totals)
+    yield from event_counters(reading.totals, reading.wake_ups)
     yield from fifo(reading.live, reading.totals)
     yield from top_keys(reading.keys)
     yield from worker_gauges(reading.workers)
@@ -175,6 +178,21 @@ def counters(totals: list[JobTotal]) -> Iterator[Metric]:
         attempts.add_metric([row.queue], row.failed_attempts)
         run.add_metric([row.queue], buckets(row.bounds, row.run_jobs), row.run_seconds)
     yield from (counted, enqueued, ended, attempts, run)
+
+
+def event_counters(totals: list[JobTotal], wake_ups: int | None) -> Iterator[Metric]:
+    losses = CounterMetricFamily(
+        "pgbaton_lease_losses",
+        "Jobs that were taken back after the end of their lease.",
+        labels=["queue"],
+    )
+    for row in totals:
+        losses.add_metric([row.queue], row.lease_losses)
+    yield losses
+    if wake_ups is not None:
+        yield CounterMetricFamily(
+            "pgbaton_wake_ups", "Notifications to sleeping workers.", wake_ups
+        )
 
 
 def fifo(live: list[LiveStat], totals: list[JobTotal]) -> Iterator[Metric]:

@@ -378,6 +378,8 @@ class JobTotal:
     """Jobs of FIFO queues that failed at least once, by the time from their first failure until
     they let their key go."""
     blocked_seconds: float
+    lease_losses: int
+    """Jobs that were taken back after the end of their lease; up to date, whatever counted_at."""
 
 
 @dataclass(frozen=True, slots=True)

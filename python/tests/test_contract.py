@@ -526,6 +526,8 @@ def look(client: Client) -> None:
     assert sum(total.run_jobs) >= total.completed > 0
     assert len(total.run_jobs) == len(total.blocked_jobs) == len(total.bounds) + 1
     assert (total.blocked_seconds, total.failed_attempts > 0) == (0, True)
+    assert total.lease_losses == 0
+    assert isinstance(client.wake_ups(), int)
     workers = {worker.worker_id: worker for worker in client.list_workers()}
     assert (workers["worker"].capacity, workers["worker"].tags) == (4, ["x"])
     assert workers["worker"].asleep_at is None

@@ -107,6 +107,15 @@ class MonitorCalls(Caller):
             JobTotal, "job_totals", {}, queue=text(queue), max_age=interval(max_age)
         )
 
+    async def wake_ups(self) -> int | None:
+        """How many notifications were sent to sleeping workers so far: never less.
+
+        Returns:
+            int | None: of all queues together; None to a role that is narrowed.
+        """
+        woken: int | None = await self._value(as_it_is, "wake_ups", {})
+        return woken
+
     async def list_workers(self) -> list[WorkerInfo]:
         """Workers that sent a heartbeat within the last day, sleep or hold jobs now.
 

@@ -128,6 +128,36 @@ def test_counters_go_on_after_a_restart_and_when_history_is_removed(busy: Client
     assert job_id
 
 
+def test_lost_leases_and_wake_ups(client: Client, dsn: str) -> None:
+    client.enqueue_batch("mail", range(3))
+    client.claim_job_batch("w", ["mail"], batch_size=2)
+    before = read(client)
+    assert value(before, "pgbaton_lease_losses_total", queue="mail") == 0
+    assert value(before, "pgbaton_wake_ups_total") == 0
+    with psycopg.connect(dsn, autocommit=True) as conn:
+        conn.execute("update pgbaton.span set lease_until = '2000-01-01' where state = 'active'")
+    assert client.recover_stale_jobs(queue="mail") == 2
+    client.wait_for_jobs("asleep", ["orders"])
+    client.enqueue_job("orders", singleton_key="a")
+    after = read(client)
+    assert value(after, "pgbaton_lease_losses_total", queue="mail") == 2
+    assert value(after, "pgbaton_lease_losses_total", queue="orders") == 0
+    assert value(after, "pgbaton_wake_ups_total") == client.wake_ups() == 1
+
+
+def test_a_monitor_of_one_queue_does_not_hear_of_wake_ups(client: Client, dsn: str) -> None:
+    with psycopg.connect(dsn) as conn:
+        conn.execute("create role pgbaton_monitor_of_mail in role pgbaton_monitor")
+        conn.execute("select pgbaton.grant_queue('pgbaton_monitor_of_mail', 'mail', 'monitor')")
+        conn.execute("set local role pgbaton_monitor_of_mail")
+        narrowed = Client(connection=conn)
+        assert narrowed.wake_ups() is None
+        names = {name for name, _ in read(narrowed)}
+        assert "pgbaton_lease_losses_total" in names
+        assert "pgbaton_wake_ups_total" not in names
+        conn.rollback()
+
+
 def test_one_counts_and_nobody_waits_for_it(busy: Client, dsn: str) -> None:
     busy.cleanup_expired_jobs(ttl="1 microsecond")
     with psycopg.connect(dsn) as counting:

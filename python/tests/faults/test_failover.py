@@ -111,6 +111,7 @@ def test_who_looks_may_look_at_a_standby(primary: Server) -> None:
         with Client(standby.dsn()) as reader:
             assert reader.get_job(job_id).payload == [1]
             assert reader.queue_stats("mail")[0].pending == 1
+            assert (reader.wake_ups(), reader.job_totals()[0].lease_losses) == (0, 0)
             assert "claimable" in reader.why_not_running(job_id)
             assert [q.queue for q in reader.list_queues()] == ["mail"]
             assert {check.status for check in reader.health()} <= {"ok", "warn", "bad"}

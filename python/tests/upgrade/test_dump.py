@@ -31,6 +31,16 @@ def dump(server: Server, dsn: str, into: Path, *options: str) -> Path:
     return into
 
 
+def count(dsn: str) -> None:
+    """Counters that are no sums of what there is: one in a sequence, one in rows of their own."""
+    with psycopg.connect(dsn) as conn:
+        conn.execute("select nextval('pgbaton.wake_up_seq') from generate_series(1, 7)")
+        conn.execute(
+            "insert into pgbaton.lease_loss (queue_id, jobs)"
+            " select id, 5 from pgbaton.queue where name = 'mail'"
+        )
+
+
 def as_dumped(facts: set[frozen.Fact]) -> set[frozen.Fact]:
     """Without the text of views: PostgreSQL writes it with other brackets once it was restored."""
     return {fact for fact in facts if fact[0] not in ("view", "rule")}
@@ -41,6 +51,8 @@ def goes_on(dsn: str, before: set[frozen.Fact]) -> None:
     with psycopg.connect(dsn, autocommit=True) as conn:
         assert frozen.differences(as_dumped(before), as_dumped(frozen.facts(conn))) == []
         assert_sound(conn)
+        counted = "select pgbaton.wake_ups(), lease_losses from pgbaton.job_totals('mail')"
+        assert conn.execute(counted).fetchone() == (7, 5)
         known = conn.execute("select id from pgbaton.job").fetchall()
         assert len(known) == JOBS
         new = conn.execute("select pgbaton.enqueue_job('mail')").fetchone()
@@ -61,6 +73,7 @@ def test_a_plain_installation_is_dumped_and_restored(
     dsn = extension_server.database("dumped")
     install(dsn)
     story(dsn)
+    count(dsn)
     with psycopg.connect(dsn) as conn:
         before = frozen.facts(conn)
     server = extension_server.server
@@ -88,6 +101,7 @@ def test_an_extension_is_dumped_and_restored(
         conn.execute("select pgbaton.run_maintenance()")
         before = frozen.facts(conn)
     story(dsn)
+    count(dsn)
     dumped = dump(extension_server.server, dsn, tmp_path / "dump.sql")
 
     # Restored by a server whose clock says another day than the one that was dumped.
