@@ -9,6 +9,7 @@ import resource
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from threading import Lock
 from typing import Any
@@ -19,6 +20,8 @@ from pgbaton._tracing import outgoing, within
 from pgbaton.models import ClaimedJob
 
 CONTEXT = multiprocessing.get_context("spawn")
+ENDING = (signal.SIGINT, signal.SIGTERM)
+"""The worker's to answer, also when they are sent to all its processes; it kills when it has to."""
 
 
 class Child:
@@ -27,7 +30,8 @@ class Child:
     def __init__(self) -> None:
         self._pipe, theirs = CONTEXT.Pipe()
         self._process = CONTEXT.Process(target=serve, args=(theirs,), daemon=True)
-        self._process.start()
+        with _born_deaf():
+            self._process.start()
         theirs.close()
 
     def run(self, run: Run) -> Outcome:
@@ -63,6 +67,17 @@ class Child:
         if code < 0:
             return f"was killed by {signal.Signals(-code).name}"
         return f"exited with code {code}"
+
+
+@contextmanager
+def _born_deaf() -> Iterator[None]:
+    """A process that is started here takes ENDING only once it ignores them."""
+    resource_tracker.ensure_running()  # which else happens in between, and opens the ears again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _values(job: ClaimedJob) -> list[Any]:
@@ -133,9 +148,9 @@ class ReportingRun(Run):
 
 def serve(pipe: Connection) -> None:
     """What a process does: jobs, until the worker closes the pipe."""
-    # Signals to the process group are the worker's to answer; it kills when it has to.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    for number in ENDING:
+        signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
     # What a handler starts must not hold the pipe open after this process was killed.
     os.set_inheritable(pipe.fileno(), False)
     while True:

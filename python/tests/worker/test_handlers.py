@@ -435,6 +435,21 @@ def test_a_process_that_was_killed_as_its_handler_ended_gets_no_other_job(
     assert job.state == "completed"
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_to_a_process_that_begins_fails_no_job(
+    dsn: str, client: Client, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    """As systemd sends one to all processes of a service, and a terminal does."""
+    begin = Child.__init__
+
+    def begin_and_signal(child: Child) -> None:
+        begin(child)
+        os.kill(child._process.pid or 0, number)
+
+    monkeypatch.setattr(Child, "__init__", begin_and_signal)
+    assert in_process(dsn, client, "pid").state == "completed"
+
+
 # What a worker refuses
 
 
