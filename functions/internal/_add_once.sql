@@ -54,4 +54,5 @@ comment on function pgbaton._add_once(
     pgbaton.queue, jsonb[], text[], integer[], timestamptz[], text[], boolean[], integer
 ) is
 'Adds jobs given as parallel arrays, without those of which is_new says that their dedup id is known (null: all are
-new), fills in the dedup ids and returns how many it added. lane_id holds for rows whose own is null. Raises what _check_batch and _add_jobs raise.';
+new), fills in the dedup ids and returns how many it added. lane_id holds for rows whose own is
+null. Raises what _check_batch and _add_jobs raise.';

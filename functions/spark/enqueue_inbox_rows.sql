@@ -48,8 +48,11 @@ begin
             ) as d
         )
         select
-            array_agg(r.payload) as payloads, array_agg(r.singleton_key) as singleton_keys,
-            array_agg(r.lane_id) as lane_ids, array_agg(r.run_at) as run_ats,
+            array_agg(r.payload) as payloads,
+            case when count(r.singleton_key) > 0 then array_agg(r.singleton_key) end as singleton_keys,
+            min(r.lane_id) as lane_id,
+            case when min(r.lane_id) < max(r.lane_id) then array_agg(r.lane_id) end as lane_ids,
+            case when count(r.run_at) > 0 then array_agg(r.run_at) end as run_ats,
             case when count(r.dedup_id) > 0 then array_agg(r.dedup_id) end as dedup_ids,
             case when count(r.run_id) > 0 then array_agg(r.run_id) end as run_ids,
             case when count(r.run_id) > 0 then array_agg(r.part) end as parts
@@ -70,7 +73,7 @@ begin
         end if;
         perform pgbaton._add_once(
             v_queue, v_jobs.payloads, v_jobs.singleton_keys, v_jobs.lane_ids, v_jobs.run_ats, v_jobs.dedup_ids,
-            v_is_new
+            v_is_new, v_jobs.lane_id
         );
         if v_jobs.run_ids is not null then
             perform pgbaton._count_part(c.run_id, c.part, c.jobs, c.duplicates)
