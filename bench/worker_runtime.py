@@ -224,7 +224,7 @@ def idle_cost(dsn: str, backends: Callable[[], list[str]], seconds: float) -> tu
     with psycopg.connect(dsn, autocommit=True) as conn:
         while conn.execute("select count(*) from pgbaton.sleeper").fetchone() != (SLEEPERS,):
             time.sleep(0.1)
-    time.sleep(3)  # until the last of them lies down
+    time.sleep(63)  # the first minute of a backend is spent on planning its calls
     watched = [*backends(), str(process.pid)]
     before = {p: ticks_of(p) for p in watched}
     time.sleep(seconds)
