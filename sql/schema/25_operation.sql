@@ -173,7 +173,8 @@ there until they are gone.';
 comment on column pgbaton.rewind.lane_id is 'The lane.';
 comment on column pgbaton.rewind.position is 'Where to start.';
 
--- Insert-only, so that claims which take jobs back wait for nobody. No foreign key: it would lock the queue after its jobs.
+-- Insert-only, so that claims which take jobs back wait for nobody. Without a foreign key, which would lock the queue
+-- after its jobs.
 create table pgbaton.lease_loss (
     queue_id integer not null,
     jobs bigint not null
