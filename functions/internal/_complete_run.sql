@@ -5,7 +5,7 @@ as $$
 declare
     v_first constant bigint := job_ids[1];
     v_last constant bigint := job_ids[cardinality(job_ids)];
-    v_states constant pgbaton.job_state[] := array['active', 'cancelling'];
+    v_states constant pgbaton.job_state[] := array['active', 'cancelling']::pgbaton.job_state[];
     v_spans pgbaton.span[];
 begin
     if v_first < 1 or v_last - cardinality(job_ids) + 1 <> v_first then
