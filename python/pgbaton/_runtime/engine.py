@@ -218,10 +218,11 @@ class Engine:
     async def _close(self, loops: Sequence[asyncio.Task[None]]) -> None:
         for task in [*loops, *self._beside]:
             task.cancel()
-        await asyncio.gather(*loops, *self._beside, return_exceptions=True)
+        # First, since whoever is cancelled once more gets no further than to the next await.
         if self._processes is not None:
             self._processes.close()
         self._threads.close()
+        await asyncio.gather(*loops, *self._beside, return_exceptions=True)
         if self._listener is not None:
             await self._listener.close()
         await self.client.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import process_handlers
 import psycopg
 import pytest
 from workers import PATIENCE, running, wait_for_state, wait_until
@@ -237,6 +239,40 @@ def test_a_run_that_is_cancelled_while_it_begins_leaves_nothing_behind(
     asyncio.run(program())
     conn.execute("rollback")
     assert client.list_workers() == []
+
+
+def test_a_run_that_is_cancelled_again_leaves_no_process(dsn: str, client: Client) -> None:
+    """The program would wait for it when it ends, and it for the program."""
+    worker = Worker(dsn)
+    worker.handler("mail", process=True)(process_handlers.work)
+    job_id = client.enqueue_job("mail", "pid")
+
+    async def program() -> None:
+        task = asyncio.create_task(worker.run_async())
+        await asyncio.to_thread(wait_for_state, client, job_id, "completed")
+        engine, has_begun, may_end = worker._engine, asyncio.Event(), asyncio.Event()
+        assert engine is not None
+
+        async def end_slowly() -> None:  # as a call does whose server does not answer
+            try:
+                await asyncio.Event().wait()
+            finally:
+                has_begun.set()
+                await may_end.wait()
+
+        slow = asyncio.create_task(end_slowly())
+        engine._beside.add(slow)
+        task.cancel()
+        await has_begun.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        may_end.set()
+        await asyncio.wait([slow])
+
+    asyncio.run(program())
+    with pytest.raises(ProcessLookupError):
+        os.kill(client.get_job(job_id).result, 0)
 
 
 def waits_for_a_lock(dsn: str, what: str) -> bool:
