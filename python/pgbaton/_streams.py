@@ -129,8 +129,8 @@ class Streams(Caller):
         return self._listeners.setdefault(dsn, Listener(watchful(dsn)))
 
     async def _end_streams(self) -> None:
-        for stream in list(self._streams):
-            await stream.end()
+        while self._streams:  # some may be opened meanwhile
+            await asyncio.gather(*(stream.end() for stream in self._streams))
         for listener in self._listeners.values():
             await listener.close()
 

@@ -537,7 +537,7 @@ def test_a_claim_under_way_is_not_lost_when_the_stream_ends(
         with psycopg.connect(dsn) as locking:
             locking.execute("lock table pgbaton.sleeper in access exclusive mode")
             consumer = consume()
-            await until(lambda: claim_waits(conn))
+            await until(lambda: call_waits(conn, "claim_job_batch"))
             consumer.task.cancel()
             await until(lambda: all(s._has_ended for s in streaming._streams))
             locking.rollback()
@@ -557,7 +557,7 @@ def test_a_stream_that_is_cancelled_twice_is_not_kept(dsn: str, client: Client, 
         with psycopg.connect(dsn) as locking:
             locking.execute("lock table pgbaton.sleeper in access exclusive mode")
             consumer = consume()
-            await until(lambda: claim_waits(conn))
+            await until(lambda: call_waits(conn, "claim_job_batch"))
             consumer.task.cancel()
             await until(lambda: all(s._has_ended for s in streaming._streams))
             await consumer.cancel()
@@ -568,11 +568,39 @@ def test_a_stream_that_is_cancelled_twice_is_not_kept(dsn: str, client: Client, 
     run(dsn, story)
 
 
-def claim_waits(conn: Conn) -> Any:
-    return conn.execute(
+def test_a_stream_that_opens_while_the_client_closes_is_ended(
+    dsn: str, client: Client, conn: Conn
+) -> None:
+    """Another one has a claim under way, for which closing waits."""
+    client.create_queue("other")
+    client.enqueue_job("c")
+
+    async def program() -> None:
+        streaming = AsyncClient(pool=SlowAnswers(dsn))
+        with psycopg.connect(dsn) as locking:
+            locking.execute("lock table pgbaton.sleeper in access exclusive mode")
+            first = Consumer(streaming.stream_jobs("w"))
+            await until(lambda: call_waits(conn, "claim_job_batch"))
+            closing = asyncio.create_task(streaming.close())
+            await until(lambda: all(s._has_ended for s in streaming._streams))
+            second = Consumer(streaming.stream_jobs("w", queues=["other"], listen_dsn=dsn))
+            await until(lambda: call_waits(conn, "wait_for_jobs"))
+            locking.rollback()
+        await closing
+        await asyncio.gather(first.task, second.task)
+        assert (first.batches, second.batches) == ([], [])
+
+    asyncio.run(program())
+    assert client.live_stats("c")[0].processing == 0
+
+
+def call_waits(conn: Conn, function: str) -> bool:
+    found = conn.execute(
         "select 1 from pg_stat_activity where datname = current_database()"
-        " and wait_event_type = 'Lock' and query like '%claim_job_batch%'"
-    ).fetchone()
+        " and wait_event_type = 'Lock' and query like %s",
+        [f"%{function}%"],
+    )
+    return found.rowcount > 0
 
 
 # Ways to a connection
