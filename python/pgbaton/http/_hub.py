@@ -225,14 +225,14 @@ class Hub:
         try:
             for token, jobs in by_token(left).items():
                 for verdict in await self._client.release_jobs([job.id for job in jobs], token):
-                    if verdict.verdict == "invalid_state" and verdict.job_id in self._cancelled:
+                    if verdict.verdict == "invalid_state":  # cancelled, or ended
                         await self._acknowledge_cancellation(verdict.job_id, token)
         except psycopg.OperationalError:
             self._left += left
             raise
 
     async def _acknowledge_cancellation(self, job_id: int, token: int) -> None:
-        # Its consumer may have rejected it before the stream ended.
+        # Its consumer may have ended it before the stream ended.
         with suppress(InvalidState, LeaseLost, UnknownJob):
             await self._client.acknowledge_cancellation(job_id, True, token)
         self._cancelled.discard(job_id)

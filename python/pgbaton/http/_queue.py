@@ -212,8 +212,14 @@ class Finish:
     async def nack(self) -> None:
         if self.claims.is_cancelled(self.id):
             await self.client.acknowledge_cancellation(self.id, True, self.token)
-        else:
+            return
+        try:
             await self.client.fail_job(self.id, self.error, self.token)
+        except InvalidState as error:  # ended, or cancelled and nobody here knows it yet
+            try:
+                await self.client.acknowledge_cancellation(self.id, True, self.token)
+            except InvalidState:
+                raise error from None
 
 
 async def finish(request: Request, *known: str) -> Finish:

@@ -194,6 +194,36 @@ def test_cancellation_is_told_and_acknowledged(
     until(lambda: states(client, [left]) == [JobState.STOPPED])
 
 
+def cancel(client: Client, message: dict[str, Any]) -> int:
+    """As soon as the reader has it: long before the next heartbeat says so to the gateway."""
+    job_id = int(message["id"])
+    assert client.cancel_jobs(job_ids=[job_id]).cancelled_job_ids == [job_id]
+    return job_id
+
+
+def test_a_message_that_is_cancelled_as_its_stream_ends_is_stopped_at_once(
+    gateway: Served, client: Client, queue: str, path: str
+) -> None:
+    """It would keep its key until the lease ends."""
+    client.enqueue_job(queue)
+    with gateway.listen(f"{path}/listen") as stream:
+        job_id = cancel(client, next(messages(stream)))
+    until(lambda: client.get_job(job_id).state == "stopped", 5)
+
+
+def test_a_message_that_is_rejected_as_it_is_cancelled_is_stopped_at_once(
+    gateway: Served, client: Client, queue: str, path: str
+) -> None:
+    client.enqueue_batch(queue, [1, 2])
+    with gateway.listen(f"{path}/listen?capacity=1") as stream:
+        found = messages(stream)
+        job_id = cancel(client, next(found))
+        gateway.post(f"{path}/nack", {"id": str(job_id)})
+        assert client.get_job(job_id).state == "stopped"
+        assert gateway.status("POST", f"{path}/nack", json={"id": str(job_id)}) == 409
+        assert next(found)["value"] == 2
+
+
 def test_a_fifo_queue_keeps_the_order_of_a_key(gateway: Served, client: Client) -> None:
     name = f"fifo{uuid.uuid4().hex[:8]}"
     client.create_fifo_queue(name, retry_delay="0")
