@@ -7,6 +7,7 @@ import logging
 import uuid
 from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Iterable
+from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from pgbaton._calls import Required, Rows
 from pgbaton._runtime.listener import Listener, watchful
 from pgbaton._runtime.slumber import POLL, Slumber
 from pgbaton._runtime.waiting import happens
+from pgbaton.errors import InvalidState, LeaseLost, UnknownJob
 from pgbaton.models import ClaimedJob, Sleep
 
 if TYPE_CHECKING:
@@ -235,9 +237,13 @@ class JobStream:
             await self._give_back(self._batches.popleft())
 
     async def _give_back(self, batch: list[ClaimedJob]) -> None:
-        ids = [job.id for job in batch]
+        ids, token = [job.id for job in batch], batch[0].lease_token
         try:
-            await self._client.release_jobs(ids, batch[0].lease_token, error_message=UNDELIVERED)
+            verdicts = await self._client.release_jobs(ids, token, error_message=UNDELIVERED)
+            for verdict in verdicts:
+                if verdict.verdict == "invalid_state":  # cancelled meanwhile, unless it has ended
+                    with suppress(InvalidState, LeaseLost, UnknownJob):
+                        await self._client.acknowledge_cancellation(verdict.job_id, True, token)
         except psycopg.Error as error:
             log.warning("jobs %s come back when their lease ends, since: %s", ids, error)
 

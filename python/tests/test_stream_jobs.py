@@ -468,6 +468,22 @@ def test_cancelling_the_task_ends_the_stream_and_gives_back_what_was_not_deliver
     run(dsn, story)
 
 
+def test_what_was_cancelled_and_not_delivered_is_stopped(dsn: str, client: Client) -> None:
+    """It cannot go back, and would keep its key until its lease ends."""
+
+    async def story(streaming: AsyncClient, consume: Callable[..., Consumer]) -> None:
+        consumer = consume()
+        first, second = await undelivered(client, consumer)
+        third = client.enqueue_job("c")
+        await until(lambda: state_of(client, third) == "active")
+        assert client.cancel_jobs(job_ids=[second]).cancelled_job_ids == [second]
+        await consumer.cancel()
+        states = [state_of(client, job_id) for job_id in (first, second, third)]
+        assert states == ["active", "stopped", "retry"]
+
+    run(dsn, story)
+
+
 def test_closing_the_client_ends_all_streams_without_an_error(dsn: str, client: Client) -> None:
     async def story(streaming: AsyncClient, consume: Callable[..., Consumer]) -> None:
         full, idle = consume(tags=[]), consume("idle", tags=["never"])
