@@ -14,6 +14,10 @@ begin
         order by pgbaton._stripe(s.queue_id, coalesce(s.singleton_key, '')), s.name
         for update skip locked
     loop
+        -- The policy of the queue is as it is until the end. While set_fifo_mode or drop_queue is at it: another time.
+        continue when not pg_try_advisory_xact_lock_shared(pgbaton._lock_class() + 1, (
+            select hashtext(q.name) & 255 from pgbaton.queue as q where q.id = v_schedule.queue_id
+        ));
         v_runs := 0;
         while v_schedule.next_run_at <= at and v_runs < 1000 loop
             -- Later than a minute is missed.

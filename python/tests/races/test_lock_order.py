@@ -292,6 +292,20 @@ def test_schedules_and_a_bulk_producer_of_their_keys(
     sound()
 
 
+@pytest.mark.parametrize("change", ["set_fifo_mode('q', false)", "drop_queue('q')"])
+def test_schedules_leave_a_queue_alone_that_changes(
+    db: Session, keys: Keys, first: Session, second: Session, sound: Sound, change: str
+) -> None:
+    schedule(db, "s", keys.low)
+    first.begin()
+    first.rows(f"select pgbaton.{change}".encode())  # type: ignore[arg-type]
+    second.never_waits()
+    assert second.one("select pgbaton.run_maintenance()")["scheduled"] == 0
+    first.rollback()
+    assert second.one("select pgbaton.run_maintenance()")["scheduled"] == 1
+    sound()
+
+
 def fail(db: Session, *names: str) -> list[int]:
     """Jobs of these keys that failed and hold up nothing."""
     db.rows("select pgbaton.update_queue('q', on_exhausted => 'continue')")
