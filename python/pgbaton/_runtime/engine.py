@@ -218,15 +218,17 @@ class Engine:
     async def _close(self, loops: Sequence[asyncio.Task[None]]) -> None:
         for task in [*loops, *self._beside]:
             task.cancel()
-        # First, since whoever is cancelled once more gets no further than to the next await.
+        # First, since whoever is cancelled once more gets no further than to an await.
         if self._processes is not None:
             self._processes.close()
         self._threads.close()
-        await asyncio.gather(*loops, *self._beside, return_exceptions=True)
-        if self._listener is not None:
-            await self._listener.close()
-        await self.client.close()
-        await self._connection.close()
+        try:
+            await asyncio.gather(*loops, *self._beside, return_exceptions=True)
+        finally:
+            if self._listener is not None:
+                await self._listener.close()
+            await self.client.close()
+            await self._connection.close()
 
     async def patiently(
         self, call: Callable[[], Awaitable[T]], until: asyncio.Event | None = None

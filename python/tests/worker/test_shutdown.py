@@ -241,8 +241,10 @@ def test_a_run_that_is_cancelled_while_it_begins_leaves_nothing_behind(
     assert client.list_workers() == []
 
 
-def test_a_run_that_is_cancelled_again_leaves_no_process(dsn: str, client: Client) -> None:
-    """The program would wait for it when it ends, and it for the program."""
+def test_a_run_that_is_cancelled_again_leaves_no_process_and_no_connection(
+    dsn: str, client: Client
+) -> None:
+    """The program would wait for the process when it ends, and the process for the program."""
     worker = Worker(dsn)
     worker.handler("mail", process=True)(process_handlers.work)
     job_id = client.enqueue_job("mail", "pid")
@@ -267,6 +269,10 @@ def test_a_run_that_is_cancelled_again_leaves_no_process(dsn: str, client: Clien
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
+        assert engine._connection._connection is not None
+        assert engine._connection._connection.closed
+        assert engine._listener is not None
+        assert not engine._listener.is_up
         may_end.set()
         await asyncio.wait([slow])
 
