@@ -160,7 +160,10 @@ class Claim:
         )
         if period is not None:
             seconds = period.total_seconds() / 3
-            threading.Thread(target=self._heartbeat, args=(seconds,), daemon=True).start()
+            name = f"pgbaton claim {worker_id}"
+            threading.Thread(
+                target=self._heartbeat, args=(seconds,), name=name, daemon=True
+            ).start()
 
     def __enter__(self) -> Claim:
         return self
@@ -284,10 +287,10 @@ class Claim:
                 yield from connection.execute(statement, given | more)
 
     def _heartbeat(self, seconds: float) -> None:
-        while not self._stop.wait(seconds):
+        while self._open and not self._stop.wait(seconds):
             try:
                 self._extend()
-            except psycopg.OperationalError as error:
+            except psycopg.Error as error:  # a standby that reads only is no OperationalError
                 # Tried again; what is lost meanwhile is told by the verdicts of ack.
                 log.warning("pgbaton: leases of %s were not extended: %s", self.worker_id, error)
 
