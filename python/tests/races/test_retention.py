@@ -195,7 +195,9 @@ def test_health_sees_an_old_snapshot(open_session: Open, db: Session, clock: Clo
     clock.advance("1 hour")
     assert snapshot()[0] == "bad"
     reader.commit()
-    assert snapshot()[0] == "ok"
+    # An autovacuum has a snapshot as well, and is an hour old by the clock of the test.
+    status, detail = snapshot()
+    assert status == "ok" or f"({reader.pid})" not in detail
 
 
 def test_the_inbox_is_left_alone_while_somebody_writes(
