@@ -43,7 +43,10 @@ RUN_BY = {
     ("docs/worker.md", "python"): "worker/test_worker_docs.py",
 }
 # Lines that no test runs: what they start is run by make check itself, or changes the machine.
-NOT_RUN = {"make demo", "make test", "make example-webhooks", "pip install"}
+NOT_RUN = {
+    "make demo", "make test", "make example-webhooks", "pip install",
+    "make db", ".venv/bin/pgbaton db psql",
+}  # fmt: skip
 # Signatures, written from the functions; and a page that is to come, whose author adds it above.
 NO_EXAMPLES = {"docs/reference.md", "docs/http.md"}
 
@@ -103,7 +106,7 @@ def test_the_python_of_the_readme(dsn: str, capsys: pytest.CaptureFixture[str]) 
 
 
 def test_the_http_of_the_readme(dsn: str) -> None:
-    _, example = blocks("README.md", "sh")
+    *_, example = blocks("README.md", "sh")
     serve, *calls = shell_lines(example)
     port = free_port()
     with program(serve.removesuffix(" &").replace('"$DSN"', f"'{dsn}'") + f" --port {port}"):

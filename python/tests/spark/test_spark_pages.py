@@ -24,13 +24,17 @@ def test_the_example_of_the_readme(spark: SparkSession, dsn: str) -> None:
     [example] = [text for text in examples("README.md") if "spark" in text]
     with Client(dsn) as client:
         client.create_fifo_queue("flights")
-        names = {"spark": spark, "dsn": dsn, "df": flights(spark).withColumn("dep_time", F.lit(1))}
+        df = flights(spark).withColumn("dep_time", F.lit(1))
+        names: dict[str, Any] = {"spark": spark, "dsn": dsn, "df": df}
         exec(example, names)  # noqa: S102
+        assert (names["done"].inserted, names["done"].already) == (2, 0)
         [job] = client.claim_job_batch("worker", ["flights"])
         client.complete_job(job.id, None, job.lease_token)
+        exec(example, names)  # noqa: S102
+        assert (names["done"].inserted, names["done"].already) == (0, 2)
     assert sorted(job.payload) == ["carrier", "dest", "flight", "origin"]
-    done: Any = names["done"]
-    assert [row["singleton_key"] for row in done.collect()] == ["N1"]
+    history: Any = names["history"]
+    assert [row["singleton_key"] for row in history.collect()] == ["N1"]
 
 
 def test_the_examples_of_the_guide(
