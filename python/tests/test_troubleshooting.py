@@ -71,7 +71,7 @@ def make_trouble(client: Client) -> None:
     client.create_queue("mail", max_attempts=1)
     client.create_queue("reports", lease=timedelta(hours=1))
     client.create_queue("imports")
-    client.worker_heartbeat("worker-7")
+    client.worker_heartbeat("worker-7", capacity=10)
     for step in ("charge", "ship", "invoice"):
         client.enqueue_job("orders", step, singleton_key="order 17")
     client.enqueue_job("orders", "charge", singleton_key="order 18")
@@ -82,7 +82,7 @@ def make_trouble(client: Client) -> None:
     for job in client.claim_job_batch("worker-7", ["mail"]):
         error = "smtp-2 refuses connections" if "smtp-2" in job.payload else "no such address"
         client.fail_job(job.id, error, job.lease_token)
-    client.worker_heartbeat("worker-9")
+    client.worker_heartbeat("worker-9", capacity=10)
     client.enqueue_batch("reports", ["sales", "stock"])
     client.claim_job_batch("worker-9", ["reports"])
     client.enqueue_batch("imports", range(3), tags=["tour-4"])
