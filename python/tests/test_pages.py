@@ -14,8 +14,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from psql_pages import run, steps
+from psycopg.conninfo import make_conninfo
 
 from pgbaton import Client, _assemble
 
@@ -31,6 +33,9 @@ RUN_BY = {
     ("README.md", "sh"): HERE,
     ("README.md", "python"): HERE,
     ("docs/cli.md", "sh"): HERE,
+    ("docs/http.md", "sh"): HERE,
+    ("docs/http.md", "sql"): HERE,
+    ("docs/http.md", "toml"): HERE,
     ("docs/metrics.md", "sh"): HERE,
     ("docs/metrics.md", "python"): HERE,
     ("docs/operations.md", "sql"): "upgrade/test_pg_upgrade.py",
@@ -47,8 +52,8 @@ NOT_RUN = {
     "make demo", "make test", "make example-webhooks", "pip install",
     "make db", ".venv/bin/pgbaton db psql",
 }  # fmt: skip
-# Signatures, written from the functions; and a page that is to come, whose author adds it above.
-NO_EXAMPLES = {"docs/reference.md", "docs/http.md"}
+# Signatures, written from the functions.
+NO_EXAMPLES = {"docs/reference.md"}
 
 
 def blocks(page: str, language: str) -> list[str]:
@@ -117,6 +122,45 @@ def test_the_http_of_the_readme(dsn: str) -> None:
         ]
     assert said[0].startswith('{"ok":true,"id":')
     assert '"value":{"to":"ann"}' in said[1]
+
+
+def test_the_http_of_the_guide(dsn: str) -> None:
+    serve, calls = ("\n".join(shell_lines(text)).strip() for text in blocks("docs/http.md", "sh"))
+    port = free_port()
+    command = serve.partition("#")[0].strip()
+    with program(f"{command} --dsn '{dsn}' --port {port}"):
+        wait_until(lambda: answers(f"http://localhost:{port}/"))
+        for call, answer in re.findall(r"^curl (.*)\n# (.*)$", calls, re.MULTILINE):
+            assert bash(f"curl -sS {call.replace(':8000', f':{port}')}") == answer
+    assert calls.count("curl") == calls.count("# {") == 3
+
+
+def test_the_tokens_of_the_guide(dsn: str, conn: psycopg.Connection[Any], tmp_path: Path) -> None:
+    [tokens], [grants] = blocks("docs/http.md", "toml"), blocks("docs/http.md", "sql")
+    names = {"shop": f"shop_{conn.info.dbname}", "gateway": f"gateway_{conn.info.dbname}"}
+    for name, unique in names.items():
+        grants = re.sub(rf"\b{name}\b", unique, grants)
+        tokens = tokens.replace(f'"{name}"', f'"{unique}"')
+    (tmp_path / "tokens.toml").write_text(tokens)
+    conn.execute("select pgbaton.create_queue('mail'), pgbaton.create_queue('other')")
+    conn.execute(f"create role {names['gateway']} login password 'x' in role pgbaton_worker")
+    try:
+        conn.execute(grants)
+        login = make_conninfo(dsn, user=names["gateway"], password="x")  # noqa: S106
+        port = free_port()
+        with program(
+            f"pgbaton serve --tokens {tmp_path}/tokens.toml --dsn '{login}' --port {port}"
+        ):
+            wait_until(lambda: answers(f"http://localhost:{port}/"))
+            post = "curl -sS -H 'Content-Type: application/json' -d '{\"value\": 1}' "
+            url = f"http://localhost:{port}/QUEUE/api/queue/enqueue"
+            known = post + "-H 'Authorization: Bearer secret' " + url
+            assert bash(known.replace("QUEUE", "mail")) == '{"ok":true,"id":"1"}'
+            assert '"code":"PB009"' in bash(known.replace("QUEUE", "other"))
+            assert '"ok":false' in bash(post + url.replace("QUEUE", "mail"))
+    finally:
+        for unique in names.values():
+            conn.execute(f"drop role if exists {unique}")
 
 
 def test_the_commands_of_the_guide(empty_dsn: str, tmp_path: Path) -> None:
