@@ -10,6 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 from types import ModuleType
 
+import psycopg
 import pytest
 from workers import running, wait_for_state, wait_until
 
@@ -30,9 +31,11 @@ def page(dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleTyp
 
 
 def test_the_examples_run(
-    client: Client, page: ModuleType, capsys: pytest.CaptureFixture[str]
+    client: Client, dsn: str, page: ModuleType, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for queue in ("reports", "payments", "slow"):
+    with psycopg.connect(dsn, autocommit=True) as conn:
+        conn.execute("create table booking (amount int)")
+    for queue in ("reports", "payments", "slow", "ledger"):
         client.create_queue(queue, retry_delay=timedelta(hours=1))
     letter = client.enqueue_job("mail", {"to": "you"}, job_type="letter")
     other = client.enqueue_job("mail", "a card")
@@ -40,6 +43,7 @@ def test_the_examples_run(
     slow = client.enqueue_job("slow", 10**9)
     quick = client.enqueue_job("slow", 2)
     report = client.enqueue_job("reports", {"rows": [1, 2, 3]})
+    booked = [client.enqueue_job("ledger", 10), client.enqueue_job("ledger", "no number")]
     with running(page.worker):
         assert wait_for_state(client, letter, "completed")
         assert wait_for_state(client, other, "completed")
@@ -50,6 +54,10 @@ def test_the_examples_run(
         assert wait_for_state(client, slow, "stopped")
         assert wait_for_state(client, quick, "completed")
         assert wait_for_state(client, report, "completed")
+        assert wait_for_state(client, booked[0], "completed")
+        assert wait_for_state(client, booked[1], "retry")
+    with psycopg.connect(dsn) as conn:
+        assert conn.execute("select amount from booking").fetchall() == [(10,)]
     assert client.get_job(report).result == 3
     assert client.get_job(letter).result == {"sent to": "you"}
     assert "sending a card" in capsys.readouterr().out
