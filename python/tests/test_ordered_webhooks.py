@@ -15,6 +15,7 @@ from pgbaton import Client, _assemble
 
 ROOT = _assemble.source_root()
 EXAMPLE = ROOT / "examples" / "ordered_webhooks.py"
+KEYS_OF_MANY = ["ann/order 17", "bob/order 17"]
 PAGE = ROOT / "docs" / "webhooks.md"
 
 
@@ -43,7 +44,10 @@ def test_every_event_arrives_in_order(
     shown = PAGE.read_text("utf-8")
     for name in ("events", "deliveries", "accepted", "given up", "lost", "order violations"):
         assert f"\n{name:17}{figures[name]:4}\n" in shown
-    [said] = run(dsn, steps(PAGE))
+    many, said = run(dsn, steps(PAGE))
+    assert "ERROR" not in many
+    with Client(dsn) as client:
+        assert [s.singleton_key for s in client.fifo_stats("webhooks")] == KEYS_OF_MANY
     assert "order-7 " in said
     assert "status 422" in said
     assert "ERROR" not in said
