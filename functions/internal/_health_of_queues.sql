@@ -41,7 +41,7 @@ begin
         and exists (select from pgbaton.span as s where s.state <> 'failed');
     detail := case
             when v_swept is null then 'There was no upkeep yet.' else format('The last upkeep was at %s.', v_swept)
-        end || ' Have a worker or pg_cron call pgbaton.run_maintenance() every few seconds.';
+        end || ' Have a worker or pg_cron call pgbaton.run_maintenance() every minute.';
     return next;
 
     v_strays := exists (select from pgbaton.job_default) or exists (select from pgbaton.job_history_default);

@@ -5,6 +5,5 @@ as $$ select 1885823585 $$;
 comment on function pgbaton._lock_class() is
 'First of the two integers of the advisory locks of pgbaton (the bytes "pgba"): producers of a stripe one after
 the other; plus 1, producers of a queue against a change of its policy; plus 2, who decides whether a key of a
-stripe is idle, where nobody ever waits; plus 3, transactions of many statements
-with dedup ids of a queue one after the other, and not beside spark_commit.
-No search_path, so that it inlines.';
+stripe is idle, where nobody ever waits; plus 3, transactions of many statements with dedup ids of
+a queue one after the other, and not beside spark_commit. No search_path, so that it inlines.';

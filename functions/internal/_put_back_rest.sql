@@ -12,19 +12,11 @@ begin
             v_next := whole_los[i];
         end if;
         if v_next < pieces[i].lo then
-            if is_busy then
-                perform pgbaton._put_back_singly(pieces[i], v_next, pieces[i].lo - 1);
-            else
-                perform pgbaton._put_back(pieces[i], v_next, pieces[i].lo - 1);
-            end if;
+            perform pgbaton._put_back(pieces[i], v_next, pieces[i].lo - 1, is_busy);
         end if;
         v_next := pieces[i].hi + 1;
         if (i = cardinality(pieces) or whole_los[i + 1] <> whole_los[i]) and v_next <= whole_his[i] then
-            if is_busy then
-                perform pgbaton._put_back_singly(pieces[i], v_next, whole_his[i]);
-            else
-                perform pgbaton._put_back(pieces[i], v_next, whole_his[i]);
-            end if;
+            perform pgbaton._put_back(pieces[i], v_next, whole_his[i], is_busy);
         end if;
     end loop;
 end;

@@ -21,5 +21,5 @@ end;
 $$;
 comment on function pgbaton._wake(integer[], timestamptz) is
 'Notifies each worker that is asleep on one of these lanes, once; none while the notification queue is more
-than half full. wake_up_seq counts them. With run_at, only those that would sleep longer: they come, find nothing yet, and lie down
-until then.';
+than half full. wake_up_seq counts them. With run_at, only those that would sleep longer: they come, find nothing
+yet, and lie down until then.';

@@ -28,6 +28,7 @@ declare
     v_last_day date;
     v_claimed_at timestamptz;
 begin
+    -- What is plainly right needs no call: a statement is started for it.
     if (octet_length(worker_id) between 1 and 255 and batch_size between 1 and 100000
         and num_nonnulls(job_types, lease) = 0) is not true
     then

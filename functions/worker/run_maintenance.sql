@@ -35,7 +35,7 @@ begin
 end;
 $$;
 comment on function pgbaton.run_maintenance() is
-'Upkeep that any worker calls every few seconds, cheap when there is nothing to do: runs schedules, makes
+'Upkeep that each Worker calls once a minute, cheap when there is nothing to do: runs schedules, makes
 partitions ahead and drops days that are over, makes due jobs claimable, recovers ended leases, passes on
 batons, heals what a crash left, expires dead letters, logs long blocks, forgets workers that were silent for
 a day. Returns what it did; skips when another session is at it. Call it in a transaction of its own: new and

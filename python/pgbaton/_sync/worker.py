@@ -503,7 +503,7 @@ class WorkerCalls(Caller):
         )
 
     def run_maintenance(self) -> dict[str, Any]:
-        """Upkeep that any worker calls every few seconds; cheap when there is nothing to do.
+        """Upkeep that each Worker calls once a minute; cheap when there is nothing to do.
 
         It runs schedules, recovers ended leases, makes due jobs claimable, expires dead letters,
         makes partitions ahead and drops days that are over. Call it in a transaction of its own.

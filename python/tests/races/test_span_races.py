@@ -103,6 +103,15 @@ class Claimed:
             "all": ids,
         }
 
+    def begin_change(self, changer: Session, change: str) -> int:
+        """Does one of the above in an open transaction; how many jobs the claim holds after it."""
+        changer.begin()
+        changer.rows(SPLITS[change][0] if change in SPLITS else LOSSES[change], **self.arguments)
+        return changer.one(
+            "select coalesce(sum(hi - lo + 1), 0) from pgbaton.span where lease_token = %s",
+            self.arguments["token"],
+        )
+
     def states(self) -> dict[int, str]:
         return dict(self.db.rows("select id, state::text from pgbaton.jobs"))
 
@@ -170,20 +179,13 @@ def test_complete_claim_takes_what_is_left_of_its_spans(
 ) -> None:
     claimed = Claimed(db)
     changer, caller = open_session(), open_session()
-    changer.begin()
-    query = SPLITS[change][0] if change in SPLITS else LOSSES[change]
-    changer.rows(query, **claimed.arguments)
-    taken = changer.one(
-        "select %s - coalesce(sum(hi - lo + 1), 0) from pgbaton.span where lease_token = %s",
-        JOBS,
-        claimed.arguments["token"],
-    )
+    left = claimed.begin_change(changer, change)
     waiting = caller.start(
         "select pgbaton.complete_claim(%s)", claimed.arguments["token"]
     ).until_blocked(changer)
     changer.commit()
 
-    assert waiting.one() == JOBS - taken
+    assert waiting.one() == left
     assert len(claimed.states()) == JOBS
     assert (
         db.rows("select from pgbaton.span where lease_token = %s", claimed.arguments["token"]) == []
@@ -198,13 +200,7 @@ def test_complete_jobs_of_a_claim_completes_what_is_left_of_its_spans(
 ) -> None:
     claimed = Claimed(db)
     changer, caller = open_session(), open_session()
-    changer.begin()
-    query = SPLITS[change][0] if change in SPLITS else LOSSES[change]
-    changer.rows(query, **claimed.arguments)
-    left = changer.one(
-        "select coalesce(sum(hi - lo + 1), 0) from pgbaton.span where lease_token = %s",
-        claimed.arguments["token"],
-    )
+    left = claimed.begin_change(changer, change)
     waiting = caller.start(
         "select verdict from pgbaton.complete_jobs(%(all)s, %(token)s)", **claimed.arguments
     ).until_blocked(changer)
