@@ -4,8 +4,6 @@ create or replace function pgbaton._lane_heads(
 returns table (lane_id integer, priority integer, start bigint, head bigint, is_behind boolean)
 language plpgsql volatile
 as $$
-declare
-    v_has_rewind constant boolean := exists (select from pgbaton.rewind);
 begin
     return query
     select
@@ -24,7 +22,7 @@ begin
                 else 0
             end as watermark,
             case
-                when v_has_rewind then (
+                when exists (select from pgbaton.rewind) then (
                     select r.position from pgbaton.rewind as r
                     where r.lane_id = l.id
                     order by r.lane_id, r.position

@@ -12,6 +12,7 @@ declare
     v_horizon bigint;
     v_is_sweep_due boolean;
 begin
+    perform set_config('pgbaton.tended_at', pgbaton._micros(at)::text, false);
     -- One statement: starting two costs more than what they read.
     select
         w.due_from, w.leases_from, w.horizon, w.swept_at not between
@@ -72,5 +73,5 @@ begin
 end;
 $$;
 comment on function pgbaton._tend(timestamptz) is
-'The bounded upkeep that every claim does first: passes on released batons, makes due jobs claimable, recovers
-ended leases; every ten seconds the thorough upkeep of _sweep.';
+'The bounded upkeep of claims: passes on released batons, makes due jobs claimable, recovers ended leases; every
+ten seconds the thorough upkeep of _sweep. A session that claims without a pause does it ten times a second.';

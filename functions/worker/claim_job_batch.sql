@@ -18,6 +18,7 @@ declare
     v_now constant timestamptz := pgbaton._now();
     v_tags constant text[] := pgbaton._normal_tags(tags);
     v_queue_ids constant integer[] := pgbaton._claimable_queues(queues);
+    v_is_tending boolean := not pgbaton._is_tended(v_now);
     v_token bigint;
     v_picked record;
     v_merged record;
@@ -34,12 +35,19 @@ begin
     then
         perform pgbaton._check_claim(worker_id, job_types, batch_size, lease);
     end if;
-    perform pgbaton._tend(v_now);
-
-    v_picked := pgbaton._pick_spans(v_queue_ids, job_types, v_tags, batch_size);
-    if v_picked.first_day is null then
-        return;
-    end if;
+    loop
+        if v_is_tending then
+            perform pgbaton._tend(v_now);
+        elsif exists (select from pgbaton.baton_release) then
+            perform pgbaton._pass_released();
+        end if;
+        v_picked := pgbaton._pick_spans(v_queue_ids, job_types, v_tags, batch_size);
+        exit when v_picked.first_day is not null;
+        if v_is_tending then
+            return;
+        end if;
+        v_is_tending := true;  -- nothing is handed out without a look at what may have become due
+    end loop;
     delete from pgbaton.sleeper as s where s.worker_id = claim_job_batch.worker_id;
     v_los := v_picked.los || v_picked.lone_los;
     v_resized_los := v_picked.resized_los;
