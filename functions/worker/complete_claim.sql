@@ -28,16 +28,11 @@ begin
             where s.lease_token = complete_claim.lease_token
                 and (v_allowed is null or s.queue_id = any (v_allowed))
             offset 0
-        ), locked as materialized (
-            select s.lo, s.lease_token from pgbaton.span as s
-            where s.lo = any (array(select h.lo from held as h))
-            order by s.lo
-            for update
         ), removed as (
+            -- Through the primary key in its order, as all do who lock several spans.
             delete from pgbaton.span as s
-            where s.lo = any (array(
-                select l.lo from locked as l where l.lease_token = complete_claim.lease_token
-            ))
+            where s.lo = any (array(select h.lo from held as h))
+                and s.lease_token is not distinct from complete_claim.lease_token
             returning s.*
         )
         select coalesce(array_agg(r::pgbaton.span), '{}') into v_spans from removed as r;

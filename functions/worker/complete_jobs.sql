@@ -11,20 +11,24 @@ set jit = off
 as $$
 declare
     v_spans pgbaton.span[];
+    v_left bigint[];
 begin
     perform pgbaton._check_ids(job_ids);
     perform pgbaton._check_same_length('job_ids', cardinality(job_ids), 'results', cardinality(results));
-    if results is null and lease_token is not null and (
-        case cardinality(job_ids)
-            when 0 then true
-            when 1 then pgbaton._complete_first(job_ids[1], lease_token)
-            else pgbaton._complete_run(job_ids, lease_token)
-        end
-    ) then
-        return query select i.ordinal::integer, i.id, 'ok' from unnest(job_ids) with ordinality as i (id, ordinal);
-        return;
+    v_left := job_ids;
+    if results is null and lease_token is not null and cardinality(job_ids) > 0 then
+        if cardinality(job_ids) = 1 and pgbaton._complete_first(job_ids[1], lease_token) then
+            v_left := '{}';
+        elsif cardinality(job_ids) > 1 then
+            v_spans := pgbaton._complete_whole(job_ids, lease_token);
+            v_left := pgbaton._ids_outside(job_ids, v_spans);
+        end if;
+        if cardinality(v_left) = 0 then
+            return query select i.ordinal::integer, i.id, 'ok' from unnest(job_ids) with ordinality as i (id, ordinal);
+            return;
+        end if;
     end if;
-    v_spans := pgbaton._complete(job_ids, lease_token, results);
+    v_spans := v_spans || pgbaton._complete(v_left, lease_token, results);
     return query select * from pgbaton._verdicts(job_ids, v_spans, lease_token);
 end;
 $$;

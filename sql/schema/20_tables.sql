@@ -117,7 +117,7 @@ create table pgbaton.span (
     held_key text,
     worker_id text,
     policy pgbaton.queue_policy
-) with (fillfactor = 90, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000);
+) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000);
 comment on table pgbaton.span is
 'Live state. A row stands for the jobs lo to hi of one lane, at most 64, that share the same state. Live spans
 never overlap; a job with a key has a span of its own; only pending, retry and unknown_retry may be ready. No
