@@ -48,4 +48,4 @@ $$;
 comment on function pgbaton._sweep() is
 'The thorough upkeep: finds what the watermarks of the claim may have passed by. Watermarks whose transactions
 had ended at the last sweep were proven then; every ten minutes it looks behind those as well. Bounded and
-without waiting for locks, so that it may run within a claim, and in several sessions at once.';
+without waiting for locks, so that it may run within a claim or wait_for_jobs, and in several sessions at once.';

@@ -19,7 +19,20 @@ declare
     v_queue_ids constant integer[] := pgbaton._claimable_queues(queues);
     v_next_run_at timestamptz;
 begin
-    perform pgbaton._check_claim(worker_id, job_types, 1, max_wait);
+    -- What is plainly right needs no call, as in claim_job_batch.
+    if (octet_length(worker_id) between 1 and 255 and job_types is null
+        and max_wait > '0' and max_wait <= '1 day') is not true
+    then
+        perform pgbaton._check_claim(worker_id, job_types, 1, max_wait);
+    end if;
+    -- Who sleeps and looks does the upkeep that a claim would do.
+    if not exists (
+        select from pgbaton.watermark as w
+        where w.kind = 'sweep' and w.lane_id = 0 and w.value between
+            pgbaton._micros(v_now - interval '10 seconds') and pgbaton._micros(v_now + interval '10 seconds')
+    ) then
+        perform pgbaton._sweep();
+    end if;
     channel := 'pgbaton_' || left(md5(worker_id), 16);
     wait := coalesce(max_wait, '30 seconds');
     insert into pgbaton.sleeper as s (worker_id, channel, queue_ids, job_types, tags, asleep_at, asleep_until)
@@ -51,4 +64,6 @@ comment on function pgbaton.wait_for_jobs(text, text[], text[], text[], interval
 for the same worker_id), calls this in a transaction of its own, sleeps for wait or until it is notified, and
 claims: wait is 0 when there is work now, and never longer than until the next job is due. Who makes a job
 claimable, or due before the wait is over, notifies each matching sleeper; a job that was enqueued in a
-transaction open at this moment may not, so wait is never longer than max_wait. Raises PB001, 22004 or 22023.';
+transaction open at this moment may not, so wait is never longer than max_wait. Who slept that long may call it
+again instead of a claim: it does the thorough upkeep of one when nobody has for ten seconds. Raises PB001,
+22004 or 22023.';

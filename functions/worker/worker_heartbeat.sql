@@ -15,7 +15,9 @@ declare
         when exists (select from pgbaton.queue_grant) then pgbaton._allowed_queues('work')
     end;
 begin
-    perform pgbaton._check_worker_id(worker_id);
+    if (octet_length(worker_id) between 1 and 255) is not true then
+        perform pgbaton._check_worker_id(worker_id);
+    end if;
     if capacity < 0 then
         raise exception using
             errcode = 'invalid_parameter_value',

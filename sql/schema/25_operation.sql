@@ -155,8 +155,10 @@ itself melt.
 kind lane: no claimable span of the lane stands below value. kind horizon: all positions up to value were
 drawn by transactions older than below_xid. kind due, kind lease: nothing due, no lease ended, before value
 (microseconds).
-kind sweep, kind partitions: when the thorough upkeep ran, when partitions were last tried.';
-comment on column pgbaton.watermark.kind is 'lane, horizon, due, lease, sweep or partitions.';
+kind sweep, kind maintenance: when the thorough upkeep ran, when run_maintenance did. kind partitions, kind
+retention: when partitions, when days that are over were last tried.';
+comment on column pgbaton.watermark.kind is
+'lane, horizon, due, lease, sweep, maintenance, partitions or retention.';
 comment on column pgbaton.watermark.lane_id is 'Lane of kind lane, else 0.';
 comment on column pgbaton.watermark.value is 'The bound: a position, or microseconds since 1970.';
 comment on column pgbaton.watermark.below_xid is

@@ -15,7 +15,7 @@ from pgbaton._runtime.outcomes import Completed, Failed, Outcome, Released, Stop
 from pgbaton._runtime.running import Run
 from pgbaton._runtime.waiting import happens
 from pgbaton.errors import InvalidState, LeaseLost, UnknownJob
-from pgbaton.models import Verdict
+from pgbaton.models import JobState, Verdict
 
 log = logging.getLogger("pgbaton.worker")
 
@@ -145,10 +145,17 @@ class Acknowledger:
         return ["ok"]
 
     async def _refused(self, run: Run, outcome: Outcome, verdict: str) -> None:
-        """A job that somebody cancelled takes no failure and no release: then it is stopped."""
+        """A job that somebody cancelled takes no failure and no release: then it is stopped.
+
+        One that its handler completed is what it should be.
+        """
         if verdict == "invalid_state" and isinstance(outcome, Failed | Released):
             message = outcome.message if isinstance(outcome, Failed) else ""
             await self._send_group([(run, Stopped(message))])
+            return
+        is_ended = verdict == "invalid_state" and isinstance(outcome, Completed)
+        if is_ended and await self._is_completed(run):
+            self._noted(run, outcome)
             return
         job = run.job
         log.warning(
@@ -159,6 +166,14 @@ class Acknowledger:
             type(outcome).__name__,
             extra={"event": "dropped", "job_id": job.id, "queue": job.queue, "verdict": verdict},
         )
+
+    async def _is_completed(self, run: Run) -> bool:
+        """Whether its handler completed it: under this claim, none came after it."""
+        try:
+            found = await self._patiently(lambda: self._client.get_job(run.job.id))
+        except psycopg.Error:  # this role may work and not look
+            return False
+        return found.state is JobState.COMPLETED and found.claimed_at == run.job.claimed_at
 
     async def _give_up(self, run: Run, outcome: Outcome, error: Exception) -> None:
         """The database takes neither the outcome nor, should it come to that, its failure."""

@@ -286,12 +286,21 @@ class Engine:
         return [RunningJob(*FIELDS(job)) for job in claimed]
 
     async def _sleep(self) -> None:
-        """Until there is work, or it is time to look again."""
-        if self._slumber is not None:
-            seconds = await self._slumber.seconds()
-        else:
+        """Until there may be work for a claim."""
+        if self._slumber is None:
             seconds = self.settings.poll_every.total_seconds() * random.uniform(0.5, 1)  # noqa: S311
-        await happens(self._work, seconds)
+            await happens(self._work, seconds)
+            return
+        longest = self._longest_sleep.total_seconds()
+        while True:
+            seconds = await self._slumber.seconds()
+            # A claim would find no more than the next look of wait_for_jobs does.
+            if await happens(self._work, seconds) or seconds < longest:
+                return
+
+    @property
+    def _longest_sleep(self) -> timedelta:
+        return min(self.settings.poll_every, LONGEST_SLEEP)
 
     async def _lie_down(self) -> Sleep:
         settings = self.settings
@@ -301,7 +310,7 @@ class Engine:
                 self._handlers.queues,
                 self._handlers.job_types,
                 settings.tags,
-                min(settings.poll_every, LONGEST_SLEEP),
+                self._longest_sleep,
             ),
             until=self._stop,
         )

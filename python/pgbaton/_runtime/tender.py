@@ -67,7 +67,7 @@ class Tender:
     async def _maintain(self) -> None:
         """Jobs go on even if upkeep is refused or broken."""
         try:
-            await self._engine.client.run_maintenance()
+            await self._engine.client.run_maintenance(once_a_minute=True)
         except psycopg.Error as error:
             if passes(error):
                 raise

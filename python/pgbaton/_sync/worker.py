@@ -502,13 +502,17 @@ class WorkerCalls(Caller):
             max_wait=interval(max_wait),
         )
 
-    def run_maintenance(self) -> dict[str, Any]:
-        """Upkeep that each Worker calls once a minute; cheap when there is nothing to do.
+    def run_maintenance(self, once_a_minute: bool | None = None) -> dict[str, Any]:
+        """Upkeep for once a minute; cheap when there is nothing to do.
 
         It runs schedules, recovers ended leases, makes due jobs claimable, expires dead letters,
         makes partitions ahead and drops days that are over. Call it in a transaction of its own.
 
+        Args:
+            once_a_minute (bool): skip when anybody did it since the full minute, as each Worker
+                asks for it; default false.
+
         Returns:
-            dict[str, Any]: what it did; {"skipped": ...} when another session is at it.
+            dict[str, Any]: what it did; {"skipped": ...} when another session is at it, or did it.
         """
-        return self._value(dict, "run_maintenance", {})
+        return self._value(dict, "run_maintenance", {}, once_a_minute=boolean(once_a_minute))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import logging
+import random
 import signal
 import sys
 import threading
@@ -13,10 +14,13 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
+import psycopg
 import typer
 
-from pgbaton.cli._errors import fail
+from pgbaton._runtime.patience import passes
+from pgbaton.cli._errors import fail, say, sentence
 from pgbaton.cli._io import AsJson, Dsn, client_of, print_answer, print_rows
+from pgbaton.cli._text import clean
 
 if TYPE_CHECKING:
     from pgbaton.worker import Worker
@@ -101,19 +105,40 @@ def maintain(
     as_json: AsJson = False,
 ) -> None:
     """Run the upkeep that workers do: schedules, retries that are due, ended leases, retention."""
-    stop = threading.Event()
     with client_of(dsn) as client:
-        if every is None:
-            done = client.run_maintenance()
-            print_answer(done, _what(done), as_json)
-            return
-        signal.signal(signal.SIGTERM, lambda *_: stop.set())
-        signal.signal(signal.SIGINT, lambda *_: stop.set())
-        while not stop.is_set():
-            done = client.run_maintenance()
-            if any(done.values()):
-                print(f"{datetime.now():%H:%M:%S} {_what(done)}", flush=True)
-            stop.wait(every)
+        done = client.run_maintenance()
+    if every is None:
+        print_answer(done, _what(done), as_json)
+        return
+    stop = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    signal.signal(signal.SIGINT, lambda *_: stop.set())
+    _say_what(done)
+    if not stop.wait(every):
+        _maintain_until(stop, dsn, every)
+
+
+def _maintain_until(stop: threading.Event, dsn: str, every: float) -> None:
+    """Connects again while the database is away, as a worker does."""
+    delay = 0.1
+    while not stop.is_set():
+        try:
+            with client_of(dsn) as client:
+                while not stop.is_set():
+                    _say_what(client.run_maintenance())
+                    delay = 0.1
+                    stop.wait(every)
+        except psycopg.Error as error:
+            if not passes(error):
+                raise
+            say(f"pgbaton: has no database: {clean(sentence(error))}")
+            stop.wait(delay * random.uniform(0.5, 1))  # noqa: S311
+            delay = min(delay * 2, 10.0)
+
+
+def _say_what(done: dict[str, Any]) -> None:
+    if any(done.values()):
+        print(f"{datetime.now():%H:%M:%S} {_what(done)}", flush=True)
 
 
 def _what(done: dict[str, Any]) -> str:

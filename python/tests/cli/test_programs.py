@@ -12,7 +12,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
+from typing import Any
 
+import psycopg
 import pytest
 
 from pgbaton import Client, JobState
@@ -77,6 +79,32 @@ def test_upkeep_goes_on_until_it_is_stopped(client: Client) -> None:
         client.claim_job_batch("gone", ["short"])
         while "recovered 1" not in upkeep.stdout.readline():
             pass
+
+
+def test_upkeep_goes_on_after_a_lost_connection(client: Client, dsn: str) -> None:
+    client.create_queue("short", lease="1 microsecond", max_attempts=10)
+    client.enqueue_job("short")
+    with program("maintain", "--every", "0.1") as upkeep, psycopg.connect(dsn) as conn:
+        conn.autocommit = True
+        assert upkeep.stdout is not None
+        assert upkeep.stderr is not None
+        for _ in range(3):
+            client.claim_job_batch("gone", ["short"])
+            while "recovered 1" not in upkeep.stdout.readline():
+                pass
+            while not ends_upkeep(conn):
+                pass
+            assert "has no database" in upkeep.stderr.readline()
+
+
+def ends_upkeep(conn: psycopg.Connection[Any]) -> bool:
+    """Ends the session that did it; there is none between the first call and the others."""
+    row = conn.execute(
+        "select count(pg_terminate_backend(pid, 60000)) from pg_stat_activity"
+        " where query like '%run_maintenance%' and pid <> pg_backend_pid()"
+        " and datname = current_database()"
+    ).fetchone()
+    return row == (1,)
 
 
 def in_terminal(*arguments: str, answer: bytes | None = None) -> tuple[int, str]:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from contextvars import ContextVar
 from datetime import timedelta
 from typing import Any
 
@@ -13,7 +16,8 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from workers import Proxy, Running, running, terminate_all, wait_for_state, wait_until
 
-from pgbaton import Client, RunningJob, UnknownQueue, Worker
+from pgbaton import AsyncClient, Client, RunningJob, UnknownQueue, Worker
+from pgbaton._runtime import tender
 from pgbaton.embedded import Server, temporary_server
 from pgbaton.install import install
 
@@ -231,6 +235,115 @@ def test_a_sleeping_worker_calls_maintenance(dsn: str, client: Client) -> None:
         conn.execute("update pgbaton.schedule set next_run_at = now() - interval '1 second'")
     with running(worker):
         wait_until(lambda: client.queue_stats("mail")[0].completed == 1)
+
+
+def test_polling_finds_work_that_nobody_told(
+    dsn: str, client: Client, conn: psycopg.Connection[Any]
+) -> None:
+    """It listens, but who enqueues sees no sleeper."""
+    worker = Worker(dsn, poll_every=timedelta(seconds=0.2), maintenance=False)
+    worker.handler("mail")(lambda job: None)
+    with running(worker):
+        for _ in range(3):
+            wait_until(lambda: is_asleep(conn))
+            with conn.transaction():
+                conn.execute("delete from pgbaton.sleeper")
+                [(job_id,)] = conn.execute("select pgbaton.enqueue_job('mail')").fetchall()
+            wait_for_state(client, job_id, "completed")
+
+
+def test_a_worker_that_looks_for_work_takes_back_lost_jobs(
+    dsn: str, client: Client, conn: psycopg.Connection[Any]
+) -> None:
+    """When nobody else does, and without run_maintenance."""
+    worker = Worker(dsn, poll_every=timedelta(seconds=0.1), maintenance=False)
+    worker.handler("mail")(lambda job: None)
+    job_id = client.enqueue_job("mail")
+    client.claim_job_batch("gone", ["mail"])
+    with running(worker):
+        wait_until(lambda: is_asleep(conn))
+        conn.execute("update pgbaton.span set lease_until = now() - interval '1 second'")
+        make_older(conn, "sweep")
+        wait_for_state(client, job_id, "completed")
+    assert client.get_job(job_id).attempt == 2
+
+
+def make_older(conn: psycopg.Connection[Any], kind: str) -> None:
+    conn.execute(
+        "update pgbaton.watermark set value = value - 60 * 1000 * 1000,"
+        " recorded_at = recorded_at - interval '1 minute' where kind = %s",
+        [kind],
+    )
+
+
+def test_a_sleeping_worker_looks_with_one_call(
+    dsn: str, client: Client, conn: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[str] = []
+    call = AsyncClient._call
+
+    async def noted(self: AsyncClient, function: str, *rest: Any) -> Any:
+        calls.append(function)
+        return await call(self, function, *rest)
+
+    worker = Worker(dsn, poll_every=timedelta(seconds=0.05), maintenance=False)
+    worker.handler("mail")(lambda job: None)
+    monkeypatch.setattr(AsyncClient, "_call", noted)
+    with running(worker):
+        wait_until(lambda: calls.count("wait_for_jobs") >= 10)
+        assert calls.count("claim_job_batch") == 1
+        wait_for_state(client, client.enqueue_job("mail"), "completed")
+
+
+def test_of_many_workers_one_does_the_upkeep_of_a_minute(
+    dsn: str, client: Client, conn: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When that one has gone, another one does."""
+    monkeypatch.setattr(tender, "seconds_to_maintenance", lambda now: 0.05)
+    asked: list[str] = []
+    did: list[str] = []
+    maintain = tender.Tender._maintain
+    call = AsyncClient.run_maintenance
+
+    async def noted(self: AsyncClient, *args: Any, **options: Any) -> dict[str, Any]:
+        done = await call(self, *args, **options)
+        if "skipped" not in done:
+            did.append(who.get())
+        return done
+
+    async def noted_ask(self: tender.Tender) -> None:
+        who.set(self._engine.settings.worker_id)
+        await maintain(self)
+        asked.append(who.get())
+
+    who: ContextVar[str] = ContextVar("who")
+    monkeypatch.setattr(AsyncClient, "run_maintenance", noted)
+    monkeypatch.setattr(tender.Tender, "_maintain", noted_ask)
+
+    def all_have_asked(workers: Iterable[str]) -> None:
+        """Since now."""
+        before = len(asked)
+        wait_until(lambda: set(workers) <= set(asked[before:]))
+
+    started = int(time.time() // 60)
+    with ExitStack() as stack:
+        left: dict[str, Running] = {}
+        for _ in range(4):
+            worker = Worker(dsn, poll_every=NEVER)
+            worker.handler("mail")(lambda job: None)
+            left[worker.worker_id] = stack.enter_context(running(worker))
+        all_have_asked(left)
+        for minute in range(1, 4):
+            gone = left.pop(did[-1])
+            gone.stop()
+            gone.join()
+            before = len(did)
+            make_older(conn, "maintenance")
+            wait_until(lambda before=before: len(did) > before)
+            all_have_asked(left)
+            assert did[before] in left
+            begun_meanwhile = int(time.time() // 60) - started
+            assert minute < len(did) <= minute + 1 + begun_meanwhile
 
 
 def test_broken_maintenance_stops_no_jobs(own_dsn: str, caplog: pytest.LogCaptureFixture) -> None:

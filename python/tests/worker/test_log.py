@@ -88,3 +88,40 @@ def test_the_worker_role_is_enough(
     with running(worker):
         wait_for_state(client, job_id, "completed")
     assert client.get_job(job_id).result == 7
+
+
+@pytest.mark.parametrize(
+    ("completes", "may_look", "warns"),
+    [("itself", True, False), ("itself", False, True), ("another", True, True)],
+)
+def test_a_job_that_was_completed_before_its_handler_returns(
+    dsn: str,
+    client: Client,
+    caplog: pytest.LogCaptureFixture,
+    completes: str,
+    may_look: bool,
+    warns: bool,
+) -> None:
+    """Under the claim of the handler that is no news; under another one its outcome is lost."""
+    role = "pgbaton_operator" if may_look else "pgbaton_worker"
+    as_role = psycopg.conninfo.make_conninfo(dsn, options=f"-c role={role}")
+    # With room for one job it does not take the same one again.
+    worker = Worker(as_role, capacity=1 if completes == "another" else 10)
+
+    @worker.handler("mail")
+    def handle(job: RunningJob) -> None:
+        token = job.lease_token
+        if completes == "another":
+            client.mark_worker_unresponsive(worker.worker_id)
+            [claimed] = client.claim_job_batch("another", ["mail"])
+            token = claimed.lease_token
+        client.complete_job(job.id, {"by": completes}, token)
+
+    ids = client.enqueue_batch("mail", range(1 if completes == "another" else 5))
+    with caplog.at_level(logging.INFO, "pgbaton.worker"), running(worker):
+        for job_id in ids:
+            wait_for_state(client, job_id, "completed")
+    assert {client.get_job(job_id).result["by"] for job_id in ids} == {completes}
+    dropped = [record for record in caplog.records if record.levelno > logging.INFO]
+    assert len(dropped) == (len(ids) if warns else 0)
+    assert all("invalid_state" in record.getMessage() for record in dropped)
