@@ -25,9 +25,9 @@ begin
             queue, lane_id, run_at, payloads, singleton_keys, lane_ids, run_ats, options
         );
     elsif queue.policy in ('fifo', 'singleton') then
-        return query select * from pgbaton._add_keyed(
+        return query select unnest(pgbaton._add_keyed(
             queue, lane_id, run_at, payloads, singleton_keys, lane_ids, run_ats, options
-        );
+        ));
     else
         v_job_ids := array(select * from pgbaton._add_limited(
             queue, lane_id, run_at, payloads, singleton_keys, lane_ids, run_ats, options

@@ -15,7 +15,6 @@ declare
     v_new record;  -- what is new, as parallel arrays
     v_job_ids bigint[];
 begin
-    perform pgbaton._check_batch(queue, payloads, singleton_keys);
     if dedup_ids is null then
         perform pgbaton._add_jobs(queue, payloads, singleton_keys, lane_ids, run_ats, null, lane_id);
         return cardinality(payloads);
@@ -53,6 +52,6 @@ $$;
 comment on function pgbaton._add_once(
     pgbaton.queue, jsonb[], text[], integer[], timestamptz[], text[], boolean[], integer
 ) is
-'Adds jobs given as parallel arrays, without those of which is_new says that their dedup id is known (null: all are
-new), fills in the dedup ids and returns how many it added. lane_id holds for rows whose own is
-null. Raises what _check_batch and _add_jobs raise.';
+'Adds jobs given as parallel arrays, which were checked, without those of which is_new says that their dedup id is
+known (null: all are new), fills in the dedup ids and returns how many it added. lane_id holds for rows whose own is
+null. Raises what _add_jobs raises.';

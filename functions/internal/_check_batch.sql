@@ -26,16 +26,8 @@ begin
             perform pgbaton._check_payload(v_bad.payload);
         end if;
     end if;
-    if queue.policy = 'fifo' or singleton_keys is not null then
-        select k.key into v_bad
-        from unnest(coalesce(singleton_keys, array_fill(null::text, array[cardinality(payloads)]))) as k (key)
-        where (k.key is null and queue.policy = 'fifo') or k.key = '' or octet_length(k.key) > 1024
-        limit 1;
-        if found then
-            perform pgbaton._check_key(queue, v_bad.key);
-        end if;
-    end if;
+    perform pgbaton._check_keys(queue, singleton_keys, cardinality(payloads));
 end;
 $$;
 comment on function pgbaton._check_batch(pgbaton.queue, jsonb[], text[]) is
-'Raises what _check_payload and _check_key raise for any of them, 2202E for arrays of different lengths.';
+'Raises what _check_payload and _check_keys raise for any of them, 2202E for arrays of different lengths.';

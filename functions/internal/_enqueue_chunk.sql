@@ -13,6 +13,8 @@ declare
             then chunk.dedup_ids
     end;
 begin
+    -- spark_stage checked the payloads, and the keys for the policy that the queue had then.
+    perform pgbaton._check_keys(queue, chunk.singleton_keys, cardinality(chunk.payloads));
     if num_nonnulls(chunk.priorities, chunk.job_types, chunk.tags) = 0 then
         v_lane_id := pgbaton._lane_id(queue, 100, '', '{}');
     else
@@ -40,4 +42,4 @@ end;
 $$;
 comment on function pgbaton._enqueue_chunk(pgbaton.queue, pgbaton.spark_chunk, boolean) is
 'Adds the jobs of one chunk, for which _enter_chunks prepared, and returns how many, without those whose dedup id is
-known; are_new says that none is. Raises what _add_once raises.';
+known; are_new says that none is. Raises what _check_keys and _add_once raise.';

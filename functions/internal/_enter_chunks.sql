@@ -54,12 +54,15 @@ begin
     if queue.policy <> 'standard' then
         perform pg_advisory_xact_lock(pgbaton._lock_class(), s.stripe)
         from (
-            select distinct pgbaton._stripe(queue.id, coalesce(k.singleton_key, '')) as stripe
-            from pgbaton.spark_chunk as c
-            cross join lateral unnest(
-                coalesce(c.singleton_keys, array_fill(null::text, array[1]))
-            ) as k (singleton_key)
-            where c.queue = queue.name and c.attempt = any (attempts)
+            select distinct pgbaton._stripe(queue.id, d.singleton_key) as stripe
+            from (
+                select distinct coalesce(k.singleton_key, '') as singleton_key
+                from pgbaton.spark_chunk as c
+                cross join lateral unnest(
+                    coalesce(c.singleton_keys, array_fill(null::text, array[1]))
+                ) as k (singleton_key)
+                where c.queue = queue.name and c.attempt = any (attempts)
+            ) as d
             order by 1
             offset 0
         ) as s;

@@ -8,14 +8,59 @@ set enable_bitmapscan = off
 set jit = off
 as $$
 declare
+    v_first record;
+    v_all record;  -- parallel arrays
     v_part record;
     v_skipped text[];  -- parts that are done
     v_name text;
     v_queue pgbaton.queue;
     v_jobs record;  -- parallel arrays
     v_is_new boolean[];
+    v_duplicates integer;
 begin
-    perform pgbaton._check_run_at(a.run_at, null) from added as a where a.run_at is not null;
+    select a.queue, a.priority, a.job_type, a.tags, a.run_id, a.part, a.parts into v_first from added as a limit 1;
+    if not found then
+        return null;
+    end if;
+    -- Of most statements all rows are of one lane and one part, and stand in the order in which they came.
+    select
+        bool_and(
+            a.queue is not distinct from v_first.queue
+            and a.priority is not distinct from v_first.priority
+            and a.job_type is not distinct from v_first.job_type
+            and a.tags is not distinct from v_first.tags
+            and a.run_id is not distinct from v_first.run_id
+            and a.part is not distinct from v_first.part
+            and a.parts is not distinct from v_first.parts
+            and a.order_no is null
+        ) as are_alike,
+        array_agg(a.payload) as payloads,
+        case when count(a.singleton_key) > 0 then array_agg(a.singleton_key) end as singleton_keys,
+        case when count(a.run_at) > 0 then array_agg(a.run_at) end as run_ats,
+        case when count(a.dedup_id) > 0 then array_agg(a.dedup_id) end as dedup_ids
+    into v_all
+    from added as a;
+    perform pgbaton._check_run_at(r.run_at, null) from unnest(v_all.run_ats) as r (run_at) where r.run_at is not null;
+    if v_all.are_alike then
+        if num_nonnulls(v_first.run_id, v_first.part, v_first.parts) > 0
+            and not pgbaton._enter_part(v_first.run_id, v_first.part, v_first.parts)
+        then
+            return null;
+        end if;
+        v_queue := pgbaton._enter_queue(v_first.queue);
+        v_is_new := pgbaton._add_staged(
+            v_queue, v_all.payloads, v_all.singleton_keys,
+            pgbaton._lane_id(v_queue, v_first.priority, v_first.job_type, v_first.tags), null, v_all.run_ats,
+            v_all.dedup_ids
+        );
+        if v_first.run_id is not null then
+            v_duplicates := coalesce(cardinality(array_positions(v_is_new, false)), 0);
+            perform pgbaton._count_part(
+                v_first.run_id, v_first.part, cardinality(v_all.payloads) - v_duplicates, v_duplicates
+            );
+        end if;
+        return null;
+    end if;
 
     -- Both loops in one order, so that two statements for the same never wait for each other in a circle.
     for v_part in
@@ -58,22 +103,16 @@ begin
             case when count(r.run_id) > 0 then array_agg(r.part) end as parts
         into v_jobs
         from (
-            select a.*, l.lane_id from added as a
+            select a.*, l.lane_id from (select row_number() over () as row_no, r.* from added as r) as a
             inner join lanes as l on (l.priority, l.job_type, l.tags) = (a.priority, a.job_type, a.tags)
             where a.queue = v_queue.name and (a.part || ' ' || a.run_id = any (v_skipped)) is not true
             order by a.order_no, a.row_no
             offset 0
         ) as r;
 
-        v_is_new := null;
-        if v_jobs.dedup_ids is not null then
-            -- One transaction of many statements after the other: two with the same ids would wait in a circle.
-            perform pg_advisory_xact_lock(pgbaton._lock_class() + 3, v_queue.id);
-            v_is_new := pgbaton._register_dedup_ids(v_queue, v_jobs.dedup_ids, null);
-        end if;
-        perform pgbaton._add_once(
-            v_queue, v_jobs.payloads, v_jobs.singleton_keys, v_jobs.lane_ids, v_jobs.run_ats, v_jobs.dedup_ids,
-            v_is_new, v_jobs.lane_id
+        v_is_new := pgbaton._add_staged(
+            v_queue, v_jobs.payloads, v_jobs.singleton_keys, v_jobs.lane_id, v_jobs.lane_ids, v_jobs.run_ats,
+            v_jobs.dedup_ids
         );
         if v_jobs.run_ids is not null then
             perform pgbaton._count_part(c.run_id, c.part, c.jobs, c.duplicates)

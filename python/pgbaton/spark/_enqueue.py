@@ -227,13 +227,8 @@ def _by_jdbc(rows: DataFrame, run: Run, parts: int, is_named: bool) -> None:
     """
     rows = rows.persist(StorageLevel.MEMORY_AND_DISK)
     try:
-        fingerprint = _check_rows(rows, run)
-        run.ask(
-            "select pgbaton.spark_begin(%s, %s, %s)",
-            run.run_id,
-            parts,
-            fingerprint if is_named else None,
-        )
+        fingerprint = _check_rows(rows, run, is_named)
+        run.ask("select pgbaton.spark_begin(%s, %s, %s)", run.run_id, parts, fingerprint)
         _make_lanes(rows, run)
         _jdbc.write(
             rows.withColumns(
@@ -275,16 +270,21 @@ def _by_datasource(rows: DataFrame, run: Run, is_compared: bool) -> None:
     refusal.throw()
 
 
-def _check_rows(rows: DataFrame, run: Run) -> str:
-    """What the rows look like, whatever their order; raises if one has no key or payload."""
+def _check_rows(rows: DataFrame, run: Run, is_named: bool) -> str | None:
+    """Raises if a row has no key or payload.
+
+    Of a run that can be repeated it returns what the rows look like, whatever their order.
+    """
     has_key = F.col("singleton_key") != "" if "singleton_key" in rows.columns else F.lit(True)
-    found = rows.agg(
+    wanted = [
         F.count(F.lit(1)).alias("rows"),
         F.count_if(~F.coalesce(has_key, F.lit(False))).alias("keyless"),
         F.count_if(F.col("payload").isNull()).alias("without_payload"),
-        F.sum(F.hash(*rows.columns)).alias("sum"),
-        F.bit_xor(F.xxhash64(*rows.columns)).alias("xor"),
-    ).first()
+    ]
+    if is_named:
+        wanted.append(F.sum(F.hash(*rows.columns)).alias("sum"))
+        wanted.append(F.bit_xor(F.xxhash64(*rows.columns)).alias("xor"))
+    found = rows.agg(*wanted).first()
     if found is None:
         raise RuntimeError("Spark counted nothing")
     if found["keyless"] and run.requires_key():
@@ -296,7 +296,7 @@ def _check_rows(rows: DataFrame, run: Run) -> str:
         raise psycopg.errors.NullValueNotAllowed(
             f'column "payload" is null in {found["without_payload"]} of {found["rows"]} rows'
         )
-    return f"{found['rows']} {found['sum']} {found['xor']}"
+    return f"{found['rows']} {found['sum']} {found['xor']}" if is_named else None
 
 
 def _make_lanes(rows: DataFrame, run: Run) -> None:

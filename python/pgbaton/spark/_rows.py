@@ -26,6 +26,7 @@ ColumnOrName: TypeAlias = Column | str
 STRIPES = 256
 ROW = "__pgbaton_row"
 STRIPE = "__pgbaton_stripe"
+KEY = "__pgbaton_key"
 JSON_OPTIONS = {
     "ignoreNullFields": "false",
     "timeZone": "UTC",
@@ -94,9 +95,11 @@ def _in_order(df: DataFrame, key: Column, order: list[Column], partitions: int) 
     they never wait for each other; sorted by stripe, two calls at once never wait in a circle.
     """
     # The number of the row is taken before the shuffle: where it stood in the DataFrame.
-    marked = df.withColumns({ROW: F.monotonically_increasing_id(), STRIPE: stripe(key)})
+    marked = df.withColumns({ROW: F.monotonically_increasing_id(), STRIPE: stripe(key), KEY: key})
     shuffled = marked.repartition(min(partitions, STRIPES), STRIPE)
-    return shuffled.sortWithinPartitions(F.col(STRIPE), *order, F.col(ROW))
+    # Key by key: a statement that has all of a few keys costs the database less than one that has
+    # a row of each of many.
+    return shuffled.sortWithinPartitions(F.col(STRIPE), F.col(KEY), *order, F.col(ROW))
 
 
 def stripe(key: Column) -> Column:

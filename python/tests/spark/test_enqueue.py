@@ -90,6 +90,13 @@ def test_partitions_share_no_stripe_and_rows_come_stripe_by_stripe(steps: DataFr
     assert sum(len(set(part)) for part in seen) == len(set().union(*seen)) > 20
 
 
+def test_the_rows_of_a_key_come_one_after_the_other(steps: DataFrame) -> None:
+    rows = job_rows(steps, Wanted(key="k", order_by="step"), 3, is_repeatable=False)
+    keys = [row["singleton_key"] for row in rows.select("singleton_key").collect()]
+    changes = sum(key != before for key, before in zip(keys[1:], keys, strict=False))
+    assert changes == len(set(keys)) - 1 == 39
+
+
 def test_the_stripe_is_the_one_of_the_database(spark: SparkSession, conn: Conn) -> None:
     keys = ["a", "Zürich", "日本", "", " x ", "x" * 1000]
     df = spark.createDataFrame([(key,) for key in keys], "k string")

@@ -1,0 +1,32 @@
+create or replace function pgbaton._add_staged(
+    queue pgbaton.queue,
+    payloads jsonb[],
+    singleton_keys text[],
+    lane_id integer,
+    lane_ids integer[],
+    run_ats timestamptz[],
+    dedup_ids text[]
+)
+returns boolean[]
+language plpgsql volatile
+as $$
+declare
+    v_is_new boolean[];
+begin
+    if dedup_ids is not null then
+        -- One transaction of many statements after the other: two with the same ids would wait in a circle.
+        perform pg_advisory_xact_lock(pgbaton._lock_class() + 3, queue.id);
+        v_is_new := pgbaton._register_dedup_ids(queue, dedup_ids, null);
+    end if;
+    perform pgbaton._check_batch(queue, payloads, singleton_keys);
+    perform pgbaton._add_once(
+        queue, payloads, singleton_keys, lane_ids, run_ats, dedup_ids, v_is_new, lane_id
+    );
+    return v_is_new;
+end;
+$$;
+comment on function pgbaton._add_staged(
+    pgbaton.queue, jsonb[], text[], integer, integer[], timestamptz[], text[]
+) is
+'Adds the rows of one statement to a queue and says which were new; null without dedup ids, when all are. Raises what
+_check_batch, _register_dedup_ids and _add_jobs raise.';
