@@ -99,17 +99,22 @@ class PgQueuer(Queue):
         self.version = version("pgqueuer")
 
     def enqueue_one(self, conn: Connection, payload: str, key: str | None = None) -> None:
-        self.enqueue_many(conn, [payload], None if key is None else [key])
+        assert key is None
+        self._insert(conn, [payload])  # in a pipeline there is no answer yet to look at
 
     def enqueue_many(
         self, conn: Connection, payloads: Sequence[str], keys: Sequence[str] | None = None
     ) -> None:
         assert keys is None
+        assert len(self._insert(conn, payloads)) == len(payloads), "pgqueuer: not all were enqueued"
+
+    def _insert(self, conn: Connection, payloads: Sequence[str]) -> list[dict[str, Any]]:
         count = len(payloads)
         none: list[Any] = [None] * count
         bodies, at_once = [p.encode() for p in payloads], [timedelta()] * count
-        values = [[0] * count, ["plain"] * count, bodies, at_once, none, none]
-        assert len(raw(conn, self._enqueue, values)) == count
+        return raw(
+            conn, self._enqueue, [[0] * count, ["plain"] * count, bodies, at_once, none, none]
+        )
 
     def claim(self, conn: Connection, queue: QueueName, consumer: Consumer, batch: int) -> Claim:
         from pgqueuer.types import QueueEntrypoint, QueueManagerId
