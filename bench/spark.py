@@ -128,6 +128,9 @@ def fresh_database(server: Server) -> str:
     with psycopg.connect(dsn, autocommit=True) as conn:
         conn.execute("select pgbaton.create_queue('mail'), pgbaton.create_fifo_queue('orders')")
         conn.execute("select pgbaton.run_maintenance()")
+        # Queues in use: the first job of a lane makes it, and those beside it wait for the commit.
+        conn.execute("select pgbaton.enqueue_job('mail')")
+        conn.execute("select pgbaton.enqueue_job('orders', singleton_key => 'k0')")
         conn.execute(
             "create table public.plain (queue text, payload jsonb, priority integer,"
             " singleton_key text, job_type text, tags text[], run_at timestamptz)"
