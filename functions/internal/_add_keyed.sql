@@ -64,14 +64,16 @@ begin
             unnest(v_ids) as id, unnest(lane_ids) as lane_id, unnest(v_keys) as singleton_key,
             unnest(options) as option, unnest(payloads) as payload
     ) as u;
-    -- A ticket is good for 64 jobs, here as in a span.
+    -- The order of keys: a ticket is good for 64 jobs, here as in a span. What is claimable draws one of its own, since
+    -- watermarks measure by them how many dead rows a claim may pass.
     v_tickets := array(select nextval('pgbaton.position_seq') from generate_series(1, v_jobs, 64));
     insert into pgbaton.span (
         lo, hi, position, key_position, run_at, day, queue_id, lane_id, state, ready, singleton_key, held_key,
         policy
     )
     select
-        i.id, i.id, i.position, i.position, i.run_at, v_day, queue.id, coalesce(i.lane_id, _add_keyed.lane_id),
+        i.id, i.id, case when i.is_head then nextval('pgbaton.position_seq') else i.place end, i.place, i.run_at,
+        v_day, queue.id, coalesce(i.lane_id, _add_keyed.lane_id),
         case
             when i.is_head or not (v_is_fifo or coalesce(i.run_at <= v_now, true))
                 then 'pending'::pgbaton.job_state
@@ -84,7 +86,7 @@ begin
         i.line_key, case when i.is_head then i.line_key end, nullif(queue.policy, 'fifo')
     from (
         select
-            u.id, v_tickets[(u.ordinal - 1) / 64 + 1] + (u.ordinal - 1) % 64 as position, u.lane_id, u.is_head,
+            u.id, v_tickets[(u.ordinal - 1) / 64 + 1] + (u.ordinal - 1) % 64 as place, u.lane_id, u.is_head,
             coalesce(u.run_at, _add_keyed.run_at) as run_at, coalesce(u.singleton_key, '') as line_key
         from (
             select

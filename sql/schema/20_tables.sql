@@ -7,8 +7,8 @@ comment on sequence pgbaton.job_id_seq is
 -- Positions order: uncached, so they rise with time; 64 apart, one for each job of a span.
 create sequence pgbaton.position_seq as bigint increment by 64 minvalue 64;
 comment on sequence pgbaton.position_seq is
-'Tickets in line, each good for 64 places: job lo + k of a span stands at position + k, and so do up to 64 keyed jobs
-of one batch, which are spans of their own.';
+'Tickets in line. Job lo + k of a span stands at position + k. Up to 64 keyed jobs of one batch share one for their
+order, as long as none of them is claimable.';
 
 create sequence pgbaton.lease_token_seq as bigint cache 16;
 comment on sequence pgbaton.lease_token_seq is 'Lease tokens, one for each claim.';
