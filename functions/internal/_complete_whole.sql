@@ -24,15 +24,6 @@ begin
             where s.lo between v_first and v_last and s.hi <= v_last
                 and s.lease_token is not distinct from _complete_whole.lease_token and s.state = any (v_states)
             returning s.*
-        ), kept as (
-            insert into pgbaton.job_history (
-                lo, hi, claimed_at, started_at, finished_at, run_at, day, queue_id, lane_id, state, attempt,
-                extra_attempts, worker_id
-            )
-            select
-                r.lo, r.hi, r.claimed_at, r.started_at, pgbaton._now(), r.run_at, r.day, r.queue_id, r.lane_id,
-                'completed', r.attempt, r.extra_attempts, r.worker_id
-            from removed as r
         )
         select array_agg(r::pgbaton.span) into v_spans from removed as r;
     else
@@ -41,20 +32,11 @@ begin
             where s.lo = any (job_ids) and s.hi = s.lo
                 and s.lease_token is not distinct from _complete_whole.lease_token and s.state = any (v_states)
             returning s.*
-        ), kept as (
-            insert into pgbaton.job_history (
-                lo, hi, claimed_at, started_at, finished_at, run_at, day, queue_id, lane_id, state, attempt,
-                extra_attempts, worker_id
-            )
-            select
-                r.lo, r.hi, r.claimed_at, r.started_at, pgbaton._now(), r.run_at, r.day, r.queue_id, r.lane_id,
-                'completed', r.attempt, r.extra_attempts, r.worker_id
-            from removed as r
         )
         select array_agg(r::pgbaton.span) into v_spans from removed as r;
     end if;
-    if exists (select from unnest(v_spans) as s where s.held_key is not null) then
-        perform pgbaton._pass_batons_of(v_spans);
+    if v_spans is not null then
+        perform pgbaton._finish(v_spans, 'completed');
     end if;
     return v_spans;
 end;
