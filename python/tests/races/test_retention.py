@@ -192,7 +192,9 @@ def test_health_sees_an_old_snapshot(open_session: Open, db: Session, clock: Clo
     clock.advance("6 minutes")
     assert snapshot()[0] == "warn"
     # An autovacuum that began before the reader is older for as long as it runs.
-    wait_until(lambda: f"pg_terminate_backend({reader.pid})" in snapshot()[1], "the reader is named")
+    wait_until(
+        lambda: f"pg_terminate_backend({reader.pid})" in snapshot()[1], "the reader is named"
+    )
     clock.advance("1 hour")
     assert snapshot()[0] == "bad"
     reader.commit()
