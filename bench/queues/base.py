@@ -10,6 +10,11 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import psycopg
 
+from pgbaton._arguments import JsonList
+from pgbaton._calls import JsonListDumper
+
+psycopg.adapters.register_dumper(JsonList, JsonListDumper)
+
 Connection = psycopg.Connection[Any]
 QueueName = Literal["plain", "ordered"]
 CHUNK = 1000  # jobs of a bulk enqueue

@@ -9,7 +9,7 @@ import psycopg
 
 from pgbaton import install
 
-from .base import NOTHING, Claim, Connection, Consumer, Queue, QueueName, array, one
+from .base import NOTHING, Claim, Connection, Consumer, JsonList, Queue, QueueName, array, one
 
 
 class Pgbaton(Queue):
@@ -37,8 +37,8 @@ class Pgbaton(Queue):
     def enqueue_many(
         self, conn: Connection, payloads: Sequence[str], keys: Sequence[str] | None = None
     ) -> None:
-        statement = "select count(*) from pgbaton.enqueue_batch(%s, %s::jsonb[], %s::text[])"
-        values: Any = ("ordered" if keys else "plain", array(payloads), keys and array(keys))
+        statement = "select count(*) from pgbaton.enqueue_batch(%s, %s, %s::text[])"
+        values: Any = ("ordered" if keys else "plain", JsonList(payloads), keys and array(keys))
         assert one(conn, statement, values) == len(payloads)
 
     def claim(self, conn: Connection, queue: QueueName, consumer: Consumer, batch: int) -> Claim:

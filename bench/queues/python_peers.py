@@ -16,6 +16,7 @@ from .base import (
     Claim,
     Connection,
     Consumer,
+    JsonList,
     Queue,
     QueueName,
     array,
@@ -162,9 +163,8 @@ class Absurd(Queue):
     ) -> None:
         assert keys is None
         conn.execute(
-            "select count(*) from unnest(%s::jsonb[]) as p,"
-            " lateral absurd.spawn_task('plain', 'task', p)",
-            (array(payloads),),
+            "select count(*) from unnest(%s) as p, lateral absurd.spawn_task('plain', 'task', p)",
+            (JsonList(payloads),),
         )
 
     def claim(self, conn: Connection, queue: QueueName, consumer: Consumer, batch: int) -> Claim:

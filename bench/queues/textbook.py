@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import psycopg
 
-from .base import NOTHING, Claim, Connection, Consumer, Queue, QueueName, array, one
+from .base import NOTHING, Claim, Connection, Consumer, JsonList, Queue, QueueName, array, one
 
 TABLE = """
 create table task (
@@ -43,7 +43,7 @@ class Textbook(Queue):
         self, conn: Connection, payloads: Sequence[str], keys: Sequence[str] | None = None
     ) -> None:
         assert keys is None
-        conn.execute("insert into task (payload) select unnest(%s::jsonb[])", (array(payloads),))
+        conn.execute("insert into task (payload) select unnest(%s)", (JsonList(payloads),))
 
     def claim(self, conn: Connection, queue: QueueName, consumer: Consumer, batch: int) -> Claim:
         # The batch is a literal: for an unknown limit the planner sorts the backlog.

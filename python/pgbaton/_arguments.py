@@ -1,8 +1,9 @@
 """Python values as arguments of SQL functions.
 
 Every argument travels as text without a type: a pgbaton function has one signature, so the server
-knows what to read it as. A value that PostgreSQL cannot hold is refused here, before anything is
-sent: a statement that fails in the middle would break the caller's transaction.
+knows what to read it as. Only lists of JSON values go in binary form: in the text of an array
+every quote of theirs would be escaped. A value that PostgreSQL cannot hold is refused here, before
+anything is sent: a statement that fails in the middle would break the caller's transaction.
 """
 
 from __future__ import annotations
@@ -15,9 +16,15 @@ from datetime import datetime, timedelta
 from enum import Enum
 from typing import Any, Final, TypeAlias, TypedDict
 
-Argument: TypeAlias = str | None
 Json: TypeAlias = Any
 Interval: TypeAlias = timedelta | str
+
+
+class JsonList(list["str | None"]):
+    """JSON texts that travel as one jsonb[]."""
+
+
+Argument: TypeAlias = str | JsonList | None
 
 
 class Default(Enum):
@@ -70,14 +77,14 @@ class JobFilter(TypedDict, total=False):
     """Not a condition: attempts to grant to each beyond its limit; default 1."""
 
 
-def text(value: str | None) -> Argument:
+def text(value: str | None) -> str | None:
     if value is None:
         return None
     # psycopg would ask an enum's own dumper.
     return _storable(str.__str__(value))
 
 
-def integer(value: int | None) -> Argument:
+def integer(value: int | None) -> str | None:
     return None if value is None else format(operator.index(value), "d")
 
 
@@ -93,7 +100,7 @@ def instant(value: datetime | None) -> Argument:
     return value.isoformat()
 
 
-def interval(value: Interval | None) -> Argument:
+def interval(value: Interval | None) -> str | None:
     """A timedelta in seconds, since a day of an interval has 23 or 25 hours twice a year."""
     if not isinstance(value, timedelta):
         return text(value)
@@ -106,7 +113,7 @@ _ENCODER = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(","
 _NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 
 
-def json_value(value: Json | Default) -> Argument:
+def json_value(value: Json | Default) -> str | None:
     """JSON text; None is the JSON null."""
     if value is DEFAULT:
         return None
@@ -123,7 +130,7 @@ def header_texts(values: Mapping[str, str] | None) -> Argument:
     return None if values is None else json_value(dict(values))
 
 
-def result_value(value: Json) -> Argument:
+def result_value(value: Json) -> str | None:
     """JSON text; None is no result."""
     return None if value is None else json_value(value)
 
@@ -141,11 +148,11 @@ def intervals(values: Iterable[Interval] | None) -> Argument:
 
 
 def json_values(values: Iterable[Json] | None) -> Argument:
-    return None if values is None else _array(map(json_value, _several(values)))
+    return None if values is None else JsonList(map(json_value, _several(values)))
 
 
 def result_values(values: Iterable[Json] | None) -> Argument:
-    return None if values is None else _array(map(result_value, _several(values)))
+    return None if values is None else JsonList(map(result_value, _several(values)))
 
 
 def key_paths(values: Iterable[Iterable[str]] | None) -> Argument:
@@ -205,11 +212,11 @@ def _storable(value: str) -> str:
     return value
 
 
-def _array(items: Iterable[Argument]) -> str:
+def _array(items: Iterable[str | None]) -> str:
     return "{" + ",".join(map(_item, items)) + "}"
 
 
-def _item(value: Argument) -> str:
+def _item(value: str | None) -> str:
     if value is None:
         return "NULL"
     return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'

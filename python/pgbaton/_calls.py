@@ -10,14 +10,16 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from functools import lru_cache
+from struct import Struct
 from typing import Any
 
 from psycopg.abc import Buffer
-from psycopg.adapt import Loader
+from psycopg.adapt import Dumper, Loader
+from psycopg.postgres import types
 from psycopg.pq import Format
 
 from pgbaton import install
-from pgbaton._arguments import Argument
+from pgbaton._arguments import Argument, JsonList
 from pgbaton._assemble import number
 from pgbaton.errors import IncompatibleServer
 
@@ -33,6 +35,31 @@ class JsonbLoader(Loader):
     def load(self, data: Buffer) -> Any:
         encoding = self.connection.info.encoding if self.connection else "utf-8"
         return json.loads(str(bytes(data)[1:], encoding))  # the first byte is a version
+
+
+class JsonListDumper(Dumper):
+    """Writes a list of JSON texts as the jsonb[] that array_recv reads."""
+
+    format = Format.BINARY
+    oid = types["jsonb"].array_oid
+
+    def dump(self, obj: JsonList) -> bytes:
+        encoding = self.connection.info.encoding if self.connection else "utf-8"
+        parts = [_DIMENSION.pack(1, 1, types["jsonb"].oid, len(obj), 1) if obj else _EMPTY]
+        for text in obj:
+            if text is None:
+                parts.append(_NULL)
+            else:
+                data = text.encode(encoding)
+                parts += (_ELEMENT.pack(len(data) + 1, 1), data)
+        return b"".join(parts)
+
+
+# One dimension from 1 that may hold nulls; of each element its length, a version and its text.
+_DIMENSION = Struct("!iiIii")
+_ELEMENT = Struct("!iB")
+_NULL = Struct("!i").pack(-1)
+_EMPTY = Struct("!iiI").pack(0, 0, types["jsonb"].oid)
 
 
 def as_it_is(value: Any) -> Any:

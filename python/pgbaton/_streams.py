@@ -152,15 +152,15 @@ class Streams(Caller):
         elif function in ENDS_JOBS:
             ids, token = _ended(given, rows), given.get("lease_token")
             for stream in self._streams:
-                stream.free(ids, None if token is None else int(token))
+                stream.free(ids, None if token is None else int(str(token)))
                 if function == "complete_claim":
-                    stream.free_claim(int(token or 0))
+                    stream.free_claim(int(str(token or 0)))
 
 
 def _ended(given: Required, rows: Rows) -> list[int]:
     """Of a call for one job, that one, since it raised nothing; else those with verdict ok."""
     if (job_id := given.get("job_id")) is not None:
-        return [int(job_id)]
+        return [int(str(job_id))]
     if given.get("job_ids") is None:
         return []
     return [job_id for _, job_id, verdict in rows if verdict == "ok"]

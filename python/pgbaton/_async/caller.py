@@ -11,7 +11,7 @@ import psycopg
 from psycopg.rows import tuple_row
 
 from pgbaton import _calls
-from pgbaton._arguments import Argument
+from pgbaton._arguments import Argument, JsonList
 from pgbaton._calls import Required, Rows
 from pgbaton.errors import IncompatibleServer, typed
 from pgbaton.models import R, read_rows
@@ -121,6 +121,7 @@ async def _execute(
     # A cursor of our own kind, whatever the caller's connection makes.
     async with psycopg.AsyncCursor(connection, row_factory=tuple_row) as cursor:
         cursor.adapters.register_loader("jsonb", _calls.JsonbLoader)
+        cursor.adapters.register_dumper(JsonList, _calls.JsonListDumper)
         try:
             statement = _calls.statement(function, tuple(given))
             await cursor.execute(statement, given, binary=True)

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from psycopg.adapt import Dumper
+from psycopg.postgres import types
+from psycopg.pq import Format
 from pyspark.sql.types import (
     ArrayType,
     DataType,
@@ -25,8 +30,23 @@ CHUNK_ROWS = 5000
 CHUNK_BYTES = 8 * 2**20
 NUL = "\0"
 
-# The text of a PostgreSQL array, from the values of one column.
-Literal = Callable[[pa.Array], str]
+
+class JsonArray(bytes):
+    """A jsonb[] as array_recv reads it: in the text of an array, each quote would be escaped."""
+
+
+class JsonArrayDumper(Dumper):
+    """Sends it as it is."""
+
+    format = Format.BINARY
+    oid = types["jsonb"].array_oid
+
+    def dump(self, obj: JsonArray) -> bytes:
+        return obj
+
+
+# A PostgreSQL array, as text if not of JSON, from the values of one column.
+Literal = Callable[[pa.Array], str | JsonArray]
 
 
 class BadColumn(ValueError):
@@ -82,7 +102,7 @@ def chunks(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             yield batch.slice(start, rows)
 
 
-def literals(fields: list[Field], chunk: pa.RecordBatch) -> dict[str, str]:
+def literals(fields: list[Field], chunk: pa.RecordBatch) -> dict[str, str | JsonArray]:
     """The arrays of one chunk by parameter.
 
     Raises:
@@ -91,14 +111,21 @@ def literals(fields: list[Field], chunk: pa.RecordBatch) -> dict[str, str]:
     return {field.parameter: _literal(field, chunk) for field in fields}
 
 
-def _literal(field: Field, chunk: pa.RecordBatch) -> str:
+def _literal(field: Field, chunk: pa.RecordBatch) -> str | JsonArray:
+    values = chunk.column(field.index)
     try:
-        text = field.literal(chunk.column(field.index))
+        if pa.types.is_string(values.type) and pc.any(pc.match_substring(values, NUL)).as_py():
+            raise _nul(field)
+        array = field.literal(values)
     except (OverflowError, pa.ArrowInvalid):
         raise BadColumn(f'column "{field.column}" holds what PostgreSQL cannot') from None
-    if NUL in text:
-        raise BadColumn(f'column "{field.column}" holds a NUL character, which PostgreSQL cannot')
-    return text
+    if isinstance(array, str) and NUL in array:  # in a tag
+        raise _nul(field)
+    return array
+
+
+def _nul(field: Field) -> BadColumn:
+    return BadColumn(f'column "{field.column}" holds a NUL character, which PostgreSQL cannot')
 
 
 def _texts(values: pa.Array) -> str:
@@ -106,10 +133,32 @@ def _texts(values: pa.Array) -> str:
     return _joined(pc.binary_join_element_wise('"', escaped, '"', ""))
 
 
+# One dimension from 1 that may hold nulls; each element is its length, a version and its text.
+_ARRAY_HEAD = struct.Struct("!iiIii")
+_ELEMENT_HEAD = np.dtype([("length", ">i4"), ("version", "u1")])
+_NULL = struct.pack("!i", -1)
+
+
+def _jsons(values: pa.Array) -> JsonArray:
+    heads = np.empty(len(values), _ELEMENT_HEAD)
+    heads["length"] = pc.fill_null(pc.binary_length(values), 0).to_numpy() + 1
+    heads["version"] = 1
+    kind = pa.binary(_ELEMENT_HEAD.itemsize)
+    encoded = pa.FixedSizeBinaryArray.from_buffers(kind, len(values), [None, pa.py_buffer(heads)])
+    elements = pc.binary_join_element_wise(encoded.cast(pa.binary()), values.cast(pa.binary()), b"")
+    head = _ARRAY_HEAD.pack(1, 1, types["jsonb"].oid, len(values), 1)
+    return JsonArray(head + _concatenated(pc.fill_null(elements, _NULL)))
+
+
 def _joined(texts: pa.Array) -> str:
     filled = pc.fill_null(texts.cast(pa.string()), "NULL")
     whole = pa.ListArray.from_arrays([0, len(filled)], filled)
     return "{" + str(pc.binary_join(whole, ",")[0]) + "}"
+
+
+def _concatenated(parts: pa.Array) -> bytes:
+    whole = pa.ListArray.from_arrays([0, len(parts)], parts)
+    return bytes(pc.binary_join(whole, b"")[0].as_py())
 
 
 def _numbers(values: pa.Array) -> str:
@@ -153,7 +202,7 @@ def _tags_kind(kind: DataType) -> Literal | None:
 
 def _payload_kind(kind: DataType) -> Literal | None:
     if isinstance(kind, StringType):
-        return _texts
+        return _jsons
     if not isinstance(kind, StructType | MapType | ArrayType | VariantType):
         return None
     try:
@@ -164,9 +213,9 @@ def _payload_kind(kind: DataType) -> Literal | None:
             "or another type"
         ) from None
 
-    def rendered(values: pa.Array) -> str:
+    def rendered(values: pa.Array) -> JsonArray:
         texts = [None if v is None else render(v) for v in values.to_pylist()]
-        return _texts(pa.array(texts, pa.string()))
+        return _jsons(pa.array(texts, pa.string()))
 
     return rendered
 

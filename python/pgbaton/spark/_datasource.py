@@ -29,7 +29,16 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from pgbaton.spark._columns import TYPES, BadColumn, Field, chunks, fields_of, literals
+from pgbaton.spark._columns import (
+    TYPES,
+    BadColumn,
+    Field,
+    JsonArray,
+    JsonArrayDumper,
+    chunks,
+    fields_of,
+    literals,
+)
 from pgbaton.spark._dsn import Target
 from pgbaton.spark._errors import BAD_ARGUMENT, Refusal, Refused
 
@@ -149,6 +158,7 @@ class Stage:
         statement = self._statement()
         try:
             with self.target.connect() as connection:
+                connection.adapters.register_dumper(JsonArray, JsonArrayDumper)
                 for number, chunk in enumerate(chain([first], pending)):
                     given = literals(self.fields, chunk)
                     connection.execute(statement, [attempt, number, *given.values()], prepare=False)

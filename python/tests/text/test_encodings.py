@@ -98,8 +98,13 @@ def test_a_connection_of_the_caller_in_another_encoding(database: tuple[str, str
                     WORDS: WORDS
                 }
             client.enqueue_job("mail", {WORDS: WORDS})
-        [job] = client.claim_job_batch("w", ["mail"])
-        assert job.payload == {WORDS: WORDS}
+        client.enqueue_batch("mail", [WORDS, None, {WORDS: WORDS}])
+        jobs = client.claim_job_batch("w", ["mail"])
+        assert sorted(map(repr, (job.payload for job in jobs))) == sorted(
+            map(repr, ({WORDS: WORDS}, WORDS, None, {WORDS: WORDS}))
+        )
+        with pytest.raises(UnicodeEncodeError):
+            client.enqueue_batch("mail", ["漢"])
         client.drop_queue("mail", force=True)
 
 
