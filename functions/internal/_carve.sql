@@ -1,5 +1,6 @@
 create or replace function pgbaton._carve(
-    job_ids bigint[], states pgbaton.job_state[], is_fenced boolean default false, lease_token bigint default null
+    job_ids bigint[], states pgbaton.job_state[], is_fenced boolean default false, lease_token bigint default null,
+    is_one_by_one boolean default false
 )
 returns pgbaton.span[]
 language plpgsql volatile
@@ -12,7 +13,7 @@ declare
     v_first pgbaton.span;
     v_taken pgbaton.span[];
     v_all pgbaton.span[] := '{}';
-    v_is_busy boolean := false;
+    v_is_busy boolean := is_one_by_one;
 begin
     if cardinality(job_ids) = 1 and job_ids[1] > 0 then
         v_first := pgbaton._take_first(job_ids[1], states, is_fenced, lease_token, v_allowed);
@@ -44,7 +45,8 @@ begin
     return v_all;
 end;
 $$;
-comment on function pgbaton._carve(bigint[], pgbaton.job_state[], boolean, bigint) is
+comment on function pgbaton._carve(bigint[], pgbaton.job_state[], boolean, bigint, boolean) is
 'Takes the jobs out of the live spans and returns them as spans of their own, which the caller puts back or
 into history. Only jobs in one of the states are taken; a fenced call takes only those of its token, or
-without a token those that hold no key. What is not returned was not touched.';
+without a token those that hold no key. What is not returned was not touched. When jobs end is_one_by_one, what is
+left of a span becomes one for each job, unless it was the first that ended.';

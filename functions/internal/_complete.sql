@@ -9,7 +9,8 @@ begin
         perform pgbaton._check_results(results);
     end if;
     v_spans := pgbaton._carve(
-        job_ids, array['active', 'cancelling', 'unknown_retry']::pgbaton.job_state[], true, lease_token
+        job_ids, array['active', 'cancelling', 'unknown_retry']::pgbaton.job_state[], true, lease_token,
+        is_one_by_one => cardinality(job_ids) = 1
     );
     perform pgbaton._finish(v_spans, 'completed');
     if (select coalesce(sum(s.hi - s.lo + 1), 0) from unnest(v_spans) as s) < cardinality(job_ids) then

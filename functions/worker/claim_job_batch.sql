@@ -52,8 +52,8 @@ begin
     v_los := v_picked.los || v_picked.lone_los;
     v_resized_los := v_picked.resized_los;
     v_resized_his := v_picked.resized_his;
-    if cardinality(v_picked.lone_los) > 1 then
-        v_merged := pgbaton._merge_neighbours(v_picked.lone_los);
+    if cardinality(v_picked.lone_los) > 1 and v_picked.first_day = v_picked.last_day then
+        v_merged := pgbaton._merge_neighbours(v_picked.lone_los, v_picked.lone_lane_ids);
         v_los := v_picked.los || v_merged.los;
         v_resized_los := v_resized_los || v_merged.resized_los;
         v_resized_his := v_resized_his || v_merged.resized_his;
