@@ -29,14 +29,10 @@ begin
     los := '{}';
     lone_los := '{}';
     lone_lane_ids := '{}';
-    select
-        array_agg(h.lane_id) as ids, array_agg(h.priority) as priorities, array_agg(h.head) as heads,
-        array_agg(h.start) as starts, array_agg(h.is_behind) as are_behind
-    into v_lanes
-    from pgbaton._lane_heads(queue_ids, job_types, tags, batch_size) as h;
+    v_lanes := pgbaton._lane_heads(queue_ids, job_types, tags, batch_size);
 
     loop
-        if cardinality(v_lanes.ids) > 1 then
+        if cardinality(v_lanes.lane_ids) > 1 then
             select l.ordinal, lead(l.head, 1, v_last) over w
             into v_lane, v_until
             from unnest(v_lanes.priorities, v_lanes.heads) with ordinality as l (priority, head, ordinal)
@@ -51,7 +47,7 @@ begin
             exit when v_lanes.heads[v_lane] is null;
         end if;
 
-        v_lane_id := v_lanes.ids[v_lane];
+        v_lane_id := v_lanes.lane_ids[v_lane];
         open v_ready(v_lane_id, v_lanes.heads[v_lane], v_until);
         loop
             -- One by one: locking more spans than are needed would starve the other workers.

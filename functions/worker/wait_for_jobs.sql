@@ -44,7 +44,7 @@ begin
     set queue_ids = excluded.queue_ids, job_types = excluded.job_types, tags = excluded.tags,
         asleep_at = excluded.asleep_at, asleep_until = excluded.asleep_until;
 
-    if exists (select from pgbaton._lane_heads(v_queue_ids, job_types, v_tags, 1)) then
+    if (pgbaton._lane_heads(v_queue_ids, job_types, v_tags, 1)).lane_ids is not null then
         wait := '0';
         return;
     end if;
