@@ -217,7 +217,7 @@ def ack_singly(session: Session) -> None:
     def one(queue: Queue) -> Run:
         with session.lab.filled(queue, fill) as database:
             dsn = session.lab.dsn(database)
-            work = ack_from_many(queue, dsn, session.jobs(5000), 10)
+            work = ack_from_many(queue, dsn, session.jobs(20_000), 10)
             return session.lab.measure(database, work)
 
     session.in_turns("ack_singly", [q for q in session.queues if q.acks_singly], one)

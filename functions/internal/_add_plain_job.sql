@@ -21,19 +21,18 @@ begin
         return null;
     end if;
     -- The job comes first, and with it the transaction id, then the position: see _note_horizon.
-    with stored as (
-        insert into pgbaton.job (id, created_at, day, lane_id, payload)
-        values (nextval('pgbaton.job_id_seq'), v_now, pgbaton._day(v_now), v_labels.lane_id, payload)
-        returning id, day
-    )
+    insert into pgbaton.job (id, created_at, day, lane_id, payload)
+    values (nextval('pgbaton.job_id_seq'), v_now, pgbaton._day(v_now), v_labels.lane_id, payload)
+    returning id into v_job_id;
     insert into pgbaton.span (lo, hi, position, day, queue_id, lane_id, state, ready)
-    select s.id, s.id, nextval('pgbaton.position_seq'), s.day, v_labels.queue_id, v_labels.lane_id, 'pending', true
-    from stored as s
-    returning lo into v_job_id;
+    values (
+        v_job_id, v_job_id, nextval('pgbaton.position_seq'), pgbaton._day(v_now), v_labels.queue_id, v_labels.lane_id,
+        'pending', true
+    );
     return v_job_id;
 end;
 $$;
 comment on function pgbaton._add_plain_job(text, jsonb, integer, text, text[]) is
 'The short way of enqueue_job for the plainest job: one of a standard queue and a lane that is there, while
-nobody sleeps and no grant narrows anybody. Two statements: starting one costs more than what it does for one
+nobody sleeps and no grant narrows anybody. Few statements: starting one costs more than what it does for one
 job. Null when it is not that plain.';
