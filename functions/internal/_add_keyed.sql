@@ -6,7 +6,9 @@ create or replace function pgbaton._add_keyed(
     singleton_keys text[],
     lane_ids integer[] default null,
     run_ats timestamptz[] default null,
-    options pgbaton.job_options[] default null
+    options pgbaton.job_options[] default null,
+    stored_ids bigint[] default null,
+    stored_day date default null
 )
 returns bigint[]
 language plpgsql volatile
@@ -14,9 +16,9 @@ as $$
 declare
     v_has_paused constant boolean := exists (select from pgbaton.paused_key);
     v_now constant timestamptz := pgbaton._now();
-    v_day constant date := pgbaton._day(v_now);
+    v_day constant date := coalesce(stored_day, pgbaton._day(v_now));
     v_is_fifo constant boolean := queue.policy = 'fifo';
-    v_jobs constant integer := cardinality(payloads);
+    v_jobs constant integer := coalesce(cardinality(stored_ids), cardinality(payloads));
     v_keys constant text[] := coalesce(singleton_keys, array_fill(null::text, array[v_jobs]));
     v_line_keys text[];  -- distinct
     v_firsts integer[];  -- of each of them the first job that stands in line
@@ -51,19 +53,23 @@ begin
     if exists (select from pgbaton.sleeper) then
         perform pgbaton._wake(coalesce(lane_ids, '{}') || lane_id);
     end if;
-    v_ids := array(select nextval('pgbaton.job_id_seq') from generate_series(1, v_jobs));
-    insert into pgbaton.job (id, created_at, day, lane_id, singleton_key, options, payload)
-    select
-        u.id, v_now, v_day, coalesce(u.lane_id, _add_keyed.lane_id), u.singleton_key,
-        case when options is not null then pgbaton._job_options(
-            (u.option).max_attempts, (u.option).retry_delay, (u.option).retry_backoff, (u.option).backoff_schedule,
-            (u.option).keys_if_undelivered, (u.option).headers
-        ) end, u.payload
-    from (
+    if stored_ids is not null then
+        v_ids := stored_ids;
+    else
+        v_ids := array(select nextval('pgbaton.job_id_seq') from generate_series(1, v_jobs));
+        insert into pgbaton.job (id, created_at, day, lane_id, singleton_key, options, payload)
         select
-            unnest(v_ids) as id, unnest(lane_ids) as lane_id, unnest(v_keys) as singleton_key,
-            unnest(options) as option, unnest(payloads) as payload
-    ) as u;
+            u.id, v_now, v_day, coalesce(u.lane_id, _add_keyed.lane_id), u.singleton_key,
+            case when options is not null then pgbaton._job_options(
+                (u.option).max_attempts, (u.option).retry_delay, (u.option).retry_backoff, (u.option).backoff_schedule,
+                (u.option).keys_if_undelivered, (u.option).headers
+            ) end, u.payload
+        from (
+            select
+                unnest(v_ids) as id, unnest(lane_ids) as lane_id, unnest(v_keys) as singleton_key,
+                unnest(options) as option, unnest(payloads) as payload
+        ) as u;
+    end if;
     -- The order of keys: a ticket is good for 64 jobs, here as in a span. What is claimable draws one of its own, since
     -- watermarks measure by them how many dead rows a claim may pass.
     v_tickets := array(select nextval('pgbaton.position_seq') from generate_series(1, v_jobs, 64));
@@ -98,7 +104,9 @@ begin
 end;
 $$;
 comment on function pgbaton._add_keyed(
-    pgbaton.queue, integer, timestamptz, jsonb[], text[], integer[], timestamptz[], pgbaton.job_options[]
+    pgbaton.queue, integer, timestamptz, jsonb[], text[], integer[], timestamptz[], pgbaton.job_options[], bigint[],
+    date
 ) is
 'Adds jobs of a queue whose keys have a baton (fifo, singleton) in input order and returns their ids in that
-order. The first job of an idle key gets the baton.';
+order. The first job of an idle key gets the baton. Of jobs that are stored already,
+stored_ids are the ids and stored_day the day.';

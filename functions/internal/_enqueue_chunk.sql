@@ -14,7 +14,10 @@ declare
     end;
 begin
     -- spark_stage checked the payloads, and the keys for the policy that the queue had then.
-    perform pgbaton._check_keys(queue, chunk.singleton_keys, cardinality(chunk.payloads));
+    perform pgbaton._check_keys(queue, chunk.singleton_keys, chunk.jobs);
+    if chunk.job_ids is not null then
+        return pgbaton._line_up_stored(queue, chunk);
+    end if;
     if num_nonnulls(chunk.priorities, chunk.job_types, chunk.tags) = 0 then
         v_lane_id := pgbaton._lane_id(queue, 100, '', '{}');
     else

@@ -28,7 +28,8 @@ begin
     left join pgbaton.span as s on s.lo > j.id - 64 and s.lo <= j.id and s.hi >= j.id
     left join pgbaton.job_history as h on h.day = j.day and h.lo > j.id - 64 and h.lo <= j.id and h.hi >= j.id
     left join pgbaton.job_report as r on r.job_id = j.id and r.day = j.day
-    where j.id = _job_info.job_id and (v_allowed is null or q.id = any (v_allowed));
+    -- Neither is what was staged for spark_commit.
+    where j.id = _job_info.job_id and coalesce(s.lo, h.lo) is not null and (v_allowed is null or q.id = any (v_allowed));
     if not found then
         perform pgbaton._refuse(job_id, 'get_job', action => action);
     end if;

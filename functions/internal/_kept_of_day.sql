@@ -14,9 +14,11 @@ begin
             where h.day = _kept_of_day.day and h.finished_at > pgbaton._after(at, -q.retention)
         ) as k
         cross join lateral generate_series(k.lo, k.hi) as g (id)
+        union all
+        select unnest(c.job_ids) from pgbaton.spark_chunk as c where c.day = _kept_of_day.day
         limit 10001
     );
 end;
 $$;
 comment on function pgbaton._kept_of_day(date, timestamptz) is
-'The jobs of a day that are live, or ended within the retention of their queue; at most 10001 of them.';
+'The jobs of a day that are live or staged, or ended within the retention of their queue; at most 10001 of them.';

@@ -18,6 +18,12 @@ begin
         v_asked := v_asked || pgbaton._ids_by_tags(tags);
     end if;
     v_asked := pgbaton._granted_ids(v_asked, 'operate');
+    if exists (select from pgbaton.spark_chunk) then
+        -- What is staged is no job yet.
+        v_asked := array(
+            select unnest(v_asked) except select unnest(c.job_ids) from pgbaton.spark_chunk as c
+        );
+    end if;
     v_failed := pgbaton._carve(v_asked, array['failed']::pgbaton.job_state[]);
     select min(a.id) into v_open from unnest(v_asked) as a (id) where (pgbaton._live_span(a.id)).lo is not null;
     if v_open is not null then

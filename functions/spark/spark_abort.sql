@@ -5,6 +5,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_rows bigint;
+    v_stored bigint;
 begin
     perform pgbaton._check_run_id(run_id);
     -- In the order in which spark_commit finds them, so that the two never wait in a circle.
@@ -16,9 +17,11 @@ begin
     ), gone as (
         delete from pgbaton.spark_chunk as c using doomed as d
         where c.attempt = d.attempt and c.chunk_no = d.chunk_no
-        returning cardinality(c.payloads) as rows
+        returning c.jobs, c.day, c.job_ids
     )
-    select coalesce(sum(g.rows), 0) into v_rows from gone as g;
+    select coalesce(sum(g.jobs), 0), coalesce(sum(pgbaton._drop_stored(g.day, g.job_ids)), 0)
+    into v_rows, v_stored
+    from gone as g;
     return v_rows;
 end;
 $$;

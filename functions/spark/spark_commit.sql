@@ -24,7 +24,7 @@ begin
             message = 'attempts, an entry of it, expected or is_compared is null',
             hint = 'Pass the attempts that count, one for each partition, and how many rows they staged.';
     end if;
-    select coalesce(sum(cardinality(c.payloads)), 0), coalesce(sum(c.digest), 0)::text into v_rows, v_digest
+    select coalesce(sum(c.jobs), 0), coalesce(sum(c.digest), 0)::text into v_rows, v_digest
     from pgbaton.spark_chunk as c where c.attempt = any (attempts);
 
     perform pgbaton._begin_run(
@@ -35,7 +35,10 @@ begin
     values (run_id, 0, pg_current_xact_id(), pgbaton._now(), 0, 0)
     on conflict on constraint enqueue_ledger_pkey do nothing;
     if not found then
-        delete from pgbaton.spark_chunk as c where c.attempt = any (attempts);
+        with gone as (
+            delete from pgbaton.spark_chunk as c where c.attempt = any (attempts) returning c.day, c.job_ids
+        )
+        select sum(pgbaton._drop_stored(g.day, g.job_ids)) into v_rows from gone as g where g.job_ids is not null;
         select 0, 0, l.jobs into strict inserted, deduped, already
         from pgbaton.enqueue_ledger as l where l.run_id = spark_commit.run_id and l.part = 0;
         return next;
@@ -52,10 +55,11 @@ begin
         order by q.id
     loop
         v_queue := pgbaton._enter_queue(v_name);
+        perform pgbaton._unstore(v_queue, attempts);
         v_are_new := pgbaton._enter_chunks(v_queue, attempts);
         for v_chunk in select * from pgbaton._chunks_in_order(v_queue, attempts) loop
             inserted := inserted + pgbaton._enqueue_chunk(v_queue, v_chunk, v_are_new);
-            v_rows := v_rows + cardinality(v_chunk.payloads);
+            v_rows := v_rows + v_chunk.jobs;
         end loop;
     end loop;
     -- Not before: while this waited for a lock, they may have been dropped.

@@ -6,18 +6,19 @@ as $$
 declare
     v_now constant timestamptz := pgbaton._now();
     v_chunks bigint;
+    v_stored bigint;
 begin
     with gone as (
         delete from pgbaton.spark_chunk as c
         where c.ctid = any (array(
             select o.ctid from pgbaton.spark_chunk as o
             where o.staged_at < v_now - interval '1 day'
-            limit 1000
+            limit 50
             for update skip locked
         ))
-        returning 1
+        returning c.day, c.job_ids
     )
-    select count(*) into v_chunks from gone;
+    select count(*), count(pgbaton._drop_stored(g.day, g.job_ids)) into v_chunks, v_stored from gone as g;
 
     with gone as (
         delete from pgbaton.enqueue_run as r

@@ -20,6 +20,8 @@ as $$
 declare
     v_queue constant pgbaton.queue := pgbaton._require_queue(queue);
     v_with_null text;  -- name of an array
+    v_day constant date := pgbaton._day(pgbaton._now());
+    v_job_ids bigint[];
 begin
     perform pgbaton._require_action(v_queue, 'enqueue');
     perform pgbaton._check_run_id(run_id);
@@ -56,14 +58,19 @@ begin
     where d.dedup_id = '' or octet_length(d.dedup_id) > 1024;
     perform pgbaton._check_run_at(r.run_at, null) from unnest(run_ats) as r (run_at) where r.run_at is not null;
 
+    if num_nonnulls(priorities, job_types, tags, dedup_ids, order_nos) = 0 then
+        v_job_ids := pgbaton._store_staged(v_queue, v_day, payloads, singleton_keys, run_ats);
+    end if;
     insert into pgbaton.spark_chunk (
-        attempt, staged_at, chunk_no, part, queue, digest, run_id, payloads, singleton_keys, priorities,
-        job_types, tags, run_ats, dedup_ids, order_nos
+        attempt, staged_at, chunk_no, part, jobs, queue_id, day, queue, digest, run_id, job_ids, payloads,
+        singleton_keys, priorities, job_types, tags, run_ats, dedup_ids, order_nos
     )
     select
-        attempt, pgbaton._now(), chunk_no, part, v_queue.name, coalesce(sum(jsonb_hash_extended(
+        attempt, pgbaton._now(), chunk_no, part, cardinality(payloads), v_queue.id, v_day, v_queue.name,
+        coalesce(sum(jsonb_hash_extended(
             u.payload, hashtextextended(coalesce(u.singleton_key, ''), 0)
-        )::numeric), 0), run_id, payloads, singleton_keys, priorities, job_types, tags, run_ats, dedup_ids, order_nos
+        )::numeric), 0), run_id, v_job_ids, case when v_job_ids is null then payloads end,
+        singleton_keys, priorities, job_types, tags, run_ats, dedup_ids, order_nos
     from unnest(payloads, singleton_keys) as u (payload, singleton_key);
 end;
 $$;

@@ -23,6 +23,8 @@ RULES: dict[str, LiteralString] = {
             select g.id from (
                 select lo, hi from pgbaton.span union all select lo, hi from pgbaton.job_history
             ) as s cross join lateral generate_series(s.lo, s.hi) as g (id)
+            union all
+            select unnest(c.job_ids) from pgbaton.spark_chunk as c
         ) as p on p.id = j.id
         group by j.id, p.id having count(j.id) <> 1 or count(p.id) <> 1
     """,

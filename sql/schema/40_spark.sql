@@ -73,10 +73,14 @@ create unlogged table pgbaton.spark_chunk (
     staged_at timestamptz not null,
     chunk_no integer not null,
     part integer not null,
+    jobs integer not null,
+    queue_id integer,
+    day date,
     digest numeric not null,
     queue text not null,
     run_id text not null,
-    payloads jsonb[] not null,
+    job_ids bigint[],
+    payloads jsonb[],
     singleton_keys text[],
     priorities integer[],
     job_types text[],
@@ -98,7 +102,12 @@ comment on column pgbaton.spark_chunk.part is 'Number of the partition.';
 comment on column pgbaton.spark_chunk.digest is 'Sum of the hashes of its jobs, the same in any order.';
 comment on column pgbaton.spark_chunk.queue is 'Where the jobs go.';
 comment on column pgbaton.spark_chunk.run_id is 'The run.';
-comment on column pgbaton.spark_chunk.payloads is 'Payloads.';
+comment on column pgbaton.spark_chunk.jobs is 'How many rows.';
+comment on column pgbaton.spark_chunk.job_ids is
+'Ids of the rows when they stand in pgbaton.job already, where nothing knows them before spark_commit; else null.';
+comment on column pgbaton.spark_chunk.day is 'Their partition there.';
+comment on column pgbaton.spark_chunk.queue_id is 'The queue for which they stand there.';
+comment on column pgbaton.spark_chunk.payloads is 'Payloads; null when they stand in pgbaton.job.';
 comment on column pgbaton.spark_chunk.singleton_keys is 'Keys; null is none.';
 comment on column pgbaton.spark_chunk.priorities is 'Priorities; null is the default.';
 comment on column pgbaton.spark_chunk.job_types is 'Job types; null is the default.';

@@ -139,6 +139,8 @@ class Stage:
                 requires_key = connection.execute(
                     "select pgbaton.requires_key(%s)", [options["queue"]]
                 ).fetchall()
+                # Makes the default lane: rows whose lane is there are staged where jobs are.
+                connection.execute("select pgbaton.enqueue_batch(%s, '{}')", [options["queue"]])
         if requires_key == [(True,)] and all(f.parameter != "singleton_keys" for f in fields):
             missing = Refusal(
                 "PB005",

@@ -1,0 +1,23 @@
+create or replace function pgbaton._line_up_stored(queue pgbaton.queue, chunk pgbaton.spark_chunk)
+returns integer
+language plpgsql volatile
+as $$
+declare
+    v_lane_id constant integer := pgbaton._lane_id(queue, 100, '', '{}');
+begin
+    if queue.policy = 'standard' then
+        perform pg_current_xact_id();  -- before a position is drawn: see _note_horizon
+        if exists (select from pgbaton.sleeper) then
+            perform pgbaton._wake(array[v_lane_id]);
+        end if;
+        perform pgbaton._line_up_alike(queue, v_lane_id, null, chunk.job_ids, chunk.day);
+    else
+        perform pgbaton._add_keyed(
+            queue, v_lane_id, null, null, chunk.singleton_keys, null, chunk.run_ats, null, chunk.job_ids, chunk.day
+        );
+    end if;
+    return chunk.jobs;
+end;
+$$;
+comment on function pgbaton._line_up_stored(pgbaton.queue, pgbaton.spark_chunk) is
+'Makes jobs of the rows of a chunk that stand in pgbaton.job already, and returns how many.';

@@ -1,0 +1,30 @@
+create or replace function pgbaton._store_staged(
+    queue pgbaton.queue, day date, payloads jsonb[], singleton_keys text[], run_ats timestamptz[]
+)
+returns bigint[]
+language plpgsql volatile
+as $$
+declare
+    v_lane_id integer;
+    v_ids bigint[];
+begin
+    if not pgbaton._takes_stored(queue, singleton_keys, run_ats) then
+        return null;
+    end if;
+    -- Not made here: whoever makes a lane holds up the others until it commits.
+    select l.id into v_lane_id
+    from pgbaton.lane as l
+    where l.queue_id = queue.id and l.priority = 100 and l.job_type = '' and l.tags = '{}';
+    if not found then
+        return null;
+    end if;
+    v_ids := array(select nextval('pgbaton.job_id_seq') from generate_series(1, cardinality(payloads)));
+    insert into pgbaton.job (id, created_at, day, lane_id, singleton_key, payload)
+    select unnest(v_ids), pgbaton._now(), _store_staged.day, v_lane_id, unnest(singleton_keys), unnest(payloads);
+    return v_ids;
+end;
+$$;
+comment on function pgbaton._store_staged(pgbaton.queue, date, jsonb[], text[], timestamptz[]) is
+'Puts staged rows of the default lane into pgbaton.job, where they are no jobs before spark_commit gives them a place
+in line, and returns their ids: then the commit, which one session does for all, need not write their payloads.
+Null, and nothing done, when the lane is not there yet or the queue is none that takes them so.';
