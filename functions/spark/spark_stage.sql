@@ -69,7 +69,7 @@ begin
         attempt, pgbaton._now(), chunk_no, part, cardinality(payloads), v_queue.id, v_day, v_queue.name,
         coalesce(sum(jsonb_hash_extended(
             u.payload, hashtextextended(coalesce(u.singleton_key, ''), 0)
-        )::numeric), 0), run_id, v_job_ids, case when v_job_ids is null then payloads end,
+        )), 0), run_id, v_job_ids, case when v_job_ids is null then payloads end,
         singleton_keys, priorities, job_types, tags, run_ats, dedup_ids, order_nos
     from unnest(payloads, singleton_keys) as u (payload, singleton_key);
 end;
