@@ -3,7 +3,10 @@ returns integer
 language plpgsql volatile
 as $$
 declare
-    v_lane_id constant integer := pgbaton._lane_id(queue, 100, '', '{}');
+    v_lane_id constant integer := pgbaton._lane_id(
+        queue, coalesce(chunk.priorities[1], 100), coalesce(chunk.job_types[1], ''),
+        coalesce(chunk.tags[1], '{}')::text[]
+    );
 begin
     if queue.policy = 'standard' then
         perform pg_current_xact_id();  -- before a position is drawn: see _note_horizon

@@ -1,5 +1,6 @@
 create or replace function pgbaton._store_staged(
-    queue pgbaton.queue, day date, payloads jsonb[], singleton_keys text[], run_ats timestamptz[]
+    queue pgbaton.queue, day date, payloads jsonb[], singleton_keys text[], run_ats timestamptz[], priority integer,
+    job_type text, tags text
 )
 returns bigint[]
 language plpgsql volatile
@@ -14,7 +15,8 @@ begin
     -- Not made here: whoever makes a lane holds up the others until it commits.
     select l.id into v_lane_id
     from pgbaton.lane as l
-    where l.queue_id = queue.id and l.priority = 100 and l.job_type = '' and l.tags = '{}';
+    where l.queue_id = queue.id and l.priority = _store_staged.priority
+        and l.job_type = _store_staged.job_type and l.tags = pgbaton._normal_tags(_store_staged.tags::text[]);
     if not found then
         return null;
     end if;
@@ -24,7 +26,9 @@ begin
     return v_ids;
 end;
 $$;
-comment on function pgbaton._store_staged(pgbaton.queue, date, jsonb[], text[], timestamptz[]) is
-'Puts staged rows of the default lane into pgbaton.job, where they are no jobs before spark_commit gives them a place
+comment on function pgbaton._store_staged(
+    pgbaton.queue, date, jsonb[], text[], timestamptz[], integer, text, text
+) is
+'Puts staged rows of one lane into pgbaton.job, where they are no jobs before spark_commit gives them a place
 in line, and returns their ids: then the commit, which one session does for all, need not write their payloads.
 Null, and nothing done, when the lane is not there yet or the queue is none that takes them so.';

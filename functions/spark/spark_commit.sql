@@ -24,6 +24,10 @@ begin
             message = 'attempts, an entry of it, expected or is_compared is null',
             hint = 'Pass the attempts that count, one for each partition, and how many rows they staged.';
     end if;
+    -- As spark_abort does it. What is stored must not be dropped between being read and having its place in line.
+    perform from pgbaton.spark_chunk as c where c.attempt = any (attempts)
+    order by c.attempt, c.chunk_no
+    for update;
     select coalesce(sum(c.jobs), 0), coalesce(sum(c.digest), 0)::text into v_rows, v_digest
     from pgbaton.spark_chunk as c where c.attempt = any (attempts);
 

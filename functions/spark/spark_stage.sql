@@ -58,8 +58,15 @@ begin
     where d.dedup_id = '' or octet_length(d.dedup_id) > 1024;
     perform pgbaton._check_run_at(r.run_at, null) from unnest(run_ats) as r (run_at) where r.run_at is not null;
 
-    if num_nonnulls(priorities, job_types, tags, dedup_ids, order_nos) = 0 then
-        v_job_ids := pgbaton._store_staged(v_queue, v_day, payloads, singleton_keys, run_ats);
+    if cardinality(payloads) > 0 and num_nonnulls(dedup_ids, order_nos) = 0
+        and coalesce(priorities = array_fill(priorities[1], array[cardinality(payloads)]), true)
+        and coalesce(job_types = array_fill(job_types[1], array[cardinality(payloads)]), true)
+        and coalesce(tags = array_fill(tags[1], array[cardinality(payloads)]), true)
+    then
+        v_job_ids := pgbaton._store_staged(
+            v_queue, v_day, payloads, singleton_keys, run_ats, coalesce(priorities[1], 100),
+            coalesce(job_types[1], ''), coalesce(tags[1], '{}')
+        );
     end if;
     insert into pgbaton.spark_chunk (
         attempt, staged_at, chunk_no, part, jobs, queue_id, day, queue, digest, run_id, job_ids, payloads,

@@ -270,6 +270,43 @@ def test_abort_and_commit_drop_the_same_rows(
     sound()
 
 
+@pytest.mark.parametrize("ending", ["commit", "rollback"])
+@pytest.mark.parametrize("queue", ["q", "plain"])
+def test_stored_rows_are_aborted_or_committed(
+    db: Session, first: Session, second: Session, sound: Sound, queue: str, ending: str
+) -> None:
+    """Rows that stand in pgbaton.job already: never a place in line without its row."""
+    db.rows("select pgbaton.create_fifo_queue('q'), pgbaton.create_queue('plain')")
+    for name in ("q", "plain"):
+        db.enqueue(name, "other")  # makes the lane
+    keys = "null" if queue == "plain" else "'{k,k}'"
+    staging = f"select pgbaton.spark_stage('r', %s, 0, 1, '{queue}', '{{1,2}}', {keys})"
+    commit = "select inserted from pgbaton.spark_commit('r', array[%s]::uuid[], 2)"
+    abort = "select pgbaton.spark_abort('r')"
+
+    db.rows(staging, A)
+    assert db.one("select job_ids is not null from pgbaton.spark_chunk") is True
+    first.begin()
+    assert first.one(commit, A) == 2
+    aborting = second.start(abort).until_blocked(first)
+    first.end(ending)
+    assert aborting.one() == (0 if ending == "commit" else 2)
+    left = 2 if ending == "commit" else 0
+    assert db.one("select count(*) from pgbaton.jobs") == 2 + left
+    assert db.one("select count(*) from pgbaton.job") == 2 + left
+    sound()
+
+    if ending == "rollback":
+        db.rows(staging, B)
+        second.begin()
+        assert second.one(abort) == 2
+        committing = first.start(commit, B).until_blocked(second)
+        second.commit()
+        assert committing.refusal() == "PB003"
+        assert db.one("select count(*) from pgbaton.job") == 2
+        sound()
+
+
 # Maintenance --------------------------------------------------------------------------------------
 def schedule(db: Session, name: str, key: str) -> None:
     db.rows("select pgbaton.create_schedule(%s, 'q', '* * * * *', singleton_key => %s)", name, key)
