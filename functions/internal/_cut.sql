@@ -6,7 +6,7 @@ declare
     v_cut pgbaton.span := span;
 begin
     update pgbaton.span as s
-    set lo = s.lo + jobs, position = s.position + jobs
+    set lo = s.lo + jobs, position = s.position + jobs, key_position = s.key_position + jobs
     where s.lo = _cut.span.lo;
     v_cut.hi := span.lo + jobs - 1;
     return v_cut;

@@ -5,12 +5,14 @@ as $$
 declare
     v_now constant timestamptz := pgbaton._now();
     v_waiting bigint;
+    v_runs pgbaton.span[];
 begin
     perform from pgbaton.span as s
     where s.queue_id = queue.id and s.singleton_key is not null
     order by s.lo
     for update;
-    select count(*) into v_waiting from pgbaton.span as s where s.queue_id = queue.id and s.state = 'waiting';
+    select coalesce(sum(s.hi - s.lo + 1), 0) into v_waiting
+    from pgbaton.span as s where s.queue_id = queue.id and s.state = 'waiting';
     if v_waiting > 0 and not force then
         raise exception using
             errcode = 'PB008',
@@ -19,6 +21,14 @@ begin
     end if;
     delete from pgbaton.paused_key as k where k.queue_id = queue.id;
     delete from pgbaton.baton_release as r where r.queue_id = queue.id;
+    -- Without order a job with a key has a span of its own.
+    with removed as (
+        delete from pgbaton.span as s
+        where s.queue_id = queue.id and s.state = 'waiting' and s.hi > s.lo
+        returning s.*
+    )
+    select array_agg(r::pgbaton.span) into v_runs from removed as r;
+    perform pgbaton._put_back(r::pgbaton.span, r.lo, r.hi, true) from unnest(v_runs) as r;
     with tickets as (
         select w.lo, nextval('pgbaton.position_seq') as position
         from (

@@ -9,7 +9,7 @@ begin
     select
         s.queue_id, s.held_key, s.lo, s.changed_at, at, s.state, s.attempt,
         (
-            select count(*) from pgbaton.span as w
+            select coalesce(sum(w.hi - w.lo + 1), 0) from pgbaton.span as w
             where w.queue_id = s.queue_id and w.singleton_key = s.held_key and w.state = 'waiting'
         )
     from pgbaton.span as s

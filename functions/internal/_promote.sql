@@ -8,6 +8,8 @@ declare
     v_has_paused constant boolean := exists (select from pgbaton.paused_key);
     v_now constant timestamptz := pgbaton._now();
     v_promoted pgbaton.span[];
+    v_los bigint[];  -- the spans of several jobs whose first one got it
+    v_his bigint[];
 begin
     with heads as materialized (
         select h.lo
@@ -32,14 +34,15 @@ begin
     ), locked as materialized (
         -- The head or none: a head that is locked leaves its key to a baton_release row.
         -- The state is looked at outside, or all waiting jobs would be read through span_waiting_idx.
-        select s.lo, s.state from pgbaton.span as s
+        select s.lo, s.hi, s.state from pgbaton.span as s
         where s.lo = any (array(select h.lo from heads as h))
         order by s.lo
         for update skip locked
     ), promoted as (
         update pgbaton.span as s
         -- Not pending when it has run: a failed job that was retried after its key had gone on without it.
-        set state = case when s.claimed_at is null then 'pending'::pgbaton.job_state else 'retry' end,
+        set hi = s.lo,
+            state = case when s.claimed_at is null then 'pending'::pgbaton.job_state else 'retry' end,
             ready = (s.run_at is null or s.run_at <= v_now) and not (v_has_paused and exists (
                 select from pgbaton.paused_key as k
                 where k.queue_id = s.queue_id and k.singleton_key = s.singleton_key
@@ -49,7 +52,25 @@ begin
         where s.lo = any (array(select l.lo from locked as l where l.state = 'waiting'))
         returning s.*
     )
-    select coalesce(array_agg(p::pgbaton.span), '{}') into v_promoted from promoted as p;
+    select
+        (select coalesce(array_agg(p::pgbaton.span), '{}') from promoted as p),
+        array_agg(l.lo) filter (where l.state = 'waiting' and l.hi > l.lo),
+        array_agg(l.hi) filter (where l.state = 'waiting' and l.hi > l.lo)
+    into v_promoted, v_los, v_his
+    from locked as l;
+    if v_los is not null then
+        -- Those behind it in its span wait on: the next seven in spans of one, so that not each of them splits a span.
+        insert into pgbaton.span (
+            lo, hi, position, key_position, run_at, day, queue_id, lane_id, state, ready, singleton_key, policy
+        )
+        select
+            n.lo, case when n.lo < p.lo + 8 then n.lo else r.hi end, p.key_position + (n.lo - p.lo),
+            p.key_position + (n.lo - p.lo), p.run_at, p.day, p.queue_id, p.lane_id, 'waiting', false, p.singleton_key,
+            p.policy
+        from unnest(v_promoted) as p
+        inner join unnest(v_los, v_his) as r (lo, hi) on r.lo = p.lo
+        cross join lateral generate_series(p.lo + 1, least(p.lo + 8, r.hi)) as n (lo);
+    end if;
     if cardinality(v_promoted) > 0 and exists (select from pgbaton.sleeper) then
         perform pgbaton._wake(array(select distinct p.lane_id from unnest(v_promoted) as p where p.ready));
     end if;
@@ -58,4 +79,4 @@ end;
 $$;
 comment on function pgbaton._promote(integer[], text[], bigint[], boolean) is
 'Gives each key''s first waiting job from its place on the baton, without waiting for locks, and returns those
-that got it. may_be_held is false when the caller itself just let the baton go.';
+that got it, each a span of one. may_be_held is false when the caller itself just let the baton go.';

@@ -13,8 +13,8 @@ begin
             queue_id, lane_id, state, attempt, extra_attempts, ready, singleton_key, held_key, worker_id, policy
         )
         select
-            g.id, g.id, whole.position + (g.id - whole.lo), whole.key_position, whole.lease_token, whole.lease_until,
-            whole.claimed_at, whole.started_at, whole.run_at, whole.changed_at, whole.day, whole.queue_id,
+            g.id, g.id, whole.position + (g.id - whole.lo), whole.key_position + (g.id - whole.lo), whole.lease_token,
+            whole.lease_until, whole.claimed_at, whole.started_at, whole.run_at, whole.changed_at, whole.day, whole.queue_id,
             whole.lane_id, whole.state, whole.attempt, whole.extra_attempts, whole.ready, whole.singleton_key,
             whole.held_key, whole.worker_id, whole.policy
         from generate_series(lo, hi) as g (id);
@@ -23,6 +23,7 @@ begin
     v_part.lo := lo;
     v_part.hi := hi;
     v_part.position := whole.position + (lo - whole.lo);
+    v_part.key_position := whole.key_position + (lo - whole.lo);
     insert into pgbaton.span values (v_part.*);
 end;
 $$;

@@ -17,7 +17,7 @@ begin
             select from pgbaton.paused_key as k where k.queue_id = c.queue_id and k.singleton_key = c.singleton_key
         )
     from (
-        select s.queue_id, s.singleton_key, count(*) as depth
+        select s.queue_id, s.singleton_key, sum(s.hi - s.lo + 1)::bigint as depth
         from pgbaton.span as s
         where s.singleton_key is not null and (v_queue_ids is null or s.queue_id = any (v_queue_ids))
             -- A dead letter of a key that went on is not in its line.

@@ -12,7 +12,7 @@ begin
         coalesce(s.changed_at, s.claimed_at, j.created_at),
         s.attempt, r.last_error,
         (
-            select count(*) from pgbaton.span as w
+            select coalesce(sum(w.hi - w.lo + 1), 0)::bigint from pgbaton.span as w
             where w.queue_id = s.queue_id and w.singleton_key = s.held_key and w.state = 'waiting'
         ),
         case when s.state in ('pending', 'retry', 'unknown_retry') then s.run_at end

@@ -15,7 +15,9 @@ with failure as (
 select
     g.id, 'live' as place, s.position + g.id - s.lo as position, s.state, s.attempt, s.lease_token, s.held_key,
     to_jsonb(s) - '{lo,hi,position}'::text[]
-    || jsonb_build_object('report', to_jsonb(r), 'errors', f.errors) as facts
+    || jsonb_build_object(
+        'key_position', s.key_position + g.id - s.lo, 'report', to_jsonb(r), 'errors', f.errors
+    ) as facts
 from pgbaton.span as s
 cross join lateral generate_series(s.lo, s.hi) as g (id)
 left join pgbaton.job_report as r on g.id = r.job_id

@@ -12,10 +12,22 @@ RULES: dict[str, LiteralString] = {
         select a.lo, a.hi, b.lo, b.hi from pgbaton.span as a
         inner join pgbaton.span as b on a.lo < b.lo and b.lo <= a.hi
     """,
-    "a span stands for 1 to 64 jobs, with a key for one; only what waits to run is ready": """
-        select s.lo, s.hi, s.state, s.ready, s.singleton_key from pgbaton.span as s
-        where s.hi < s.lo or s.hi - s.lo >= 64 or (s.singleton_key is not null and s.hi > s.lo)
-            or (s.ready and s.state not in ('pending', 'retry', 'unknown_retry'))
+    "a span stands for 1 to 64 jobs, with a key for one unless they wait and never ran": """
+        select s.lo, s.hi, s.state, s.singleton_key from pgbaton.span as s
+        where s.hi < s.lo or s.hi - s.lo >= 64 or (
+            s.singleton_key is not null and s.hi > s.lo
+            and (s.state <> 'waiting' or s.claimed_at is not null or s.attempt > 0)
+        )
+    """,
+    "only what waits to run is ready": """
+        select s.lo, s.hi, s.state, s.ready from pgbaton.span as s
+        where s.ready and s.state not in ('pending', 'retry', 'unknown_retry')
+    """,
+    "no two jobs of a key stand at the same place": """
+        select a.lo, b.lo, a.key_position, b.key_position from pgbaton.span as a
+        inner join pgbaton.span as b
+            on a.queue_id = b.queue_id and a.singleton_key = b.singleton_key and a.lo <> b.lo
+        where b.key_position between a.key_position and a.key_position + (a.hi - a.lo)
     """,
     "a job lives in exactly one place": """
         select coalesce(j.id, p.id), count(p.id) from pgbaton.job as j

@@ -300,6 +300,10 @@ class Model:
 
 picks = st.integers(0, 1_000)
 key_names = st.sampled_from(["a", "a", "b"])
+# Of a batch: several jobs of one key after each other, as they come sorted.
+key_runs = st.lists(
+    st.tuples(key_names, st.sampled_from([1, 1, 2, 3, 12])), min_size=1, max_size=6
+).map(lambda runs: [name for name, length in runs for _ in range(length)])
 some_jobs = st.lists(picks, min_size=1, max_size=6)
 workers = st.sampled_from(["ann", "bob"])
 
@@ -434,7 +438,7 @@ class Machine(RuleBasedStateMachine):
         run_at = None if delay is None else self.model.now + delay
         self.model.enqueue(job, queue, name, run_at)
 
-    @rule(which=picks, names=st.lists(key_names, min_size=1, max_size=12))
+    @rule(which=picks, names=key_runs)
     def enqueue_jobs(self, which: int, names: list[str]) -> None:
         queue = self.queue(which)
         if queue in LIMITED:

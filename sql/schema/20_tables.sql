@@ -121,15 +121,17 @@ create table pgbaton.span (
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000);
 comment on table pgbaton.span is
 'Live state. A row stands for the jobs lo to hi of one lane, at most 64, that share the same state. Live spans
-never overlap; a job with a key has a span of its own; only pending, retry and unknown_retry may be ready. No
-check constraints hold that: PostgreSQL reads them anew in every statement, 18 % of complete_job.
+never overlap. A job with a key has a span of its own, but for neighbours that wait and were never claimed. Only
+pending, retry and unknown_retry may be ready. No check constraints hold that: PostgreSQL reads them anew in every
+statement, 18 % of complete_job.
 Spans split and merge: a row is not an address, a job is found by its id.';
 comment on column pgbaton.span.lo is 'First job id.';
 comment on column pgbaton.span.hi is 'Last job id.';
 comment on column pgbaton.span.position is
 'Place in line: job lo + k stands at position + k. Drawn anew when a retry or a scheduled job becomes due and
 when a keyed job gets the baton.';
-comment on column pgbaton.span.key_position is 'Place in its key, for ever; null without a key.';
+comment on column pgbaton.span.key_position is
+'Place in its key, for ever; null without a key. Job lo + k stands at key_position + k.';
 comment on column pgbaton.span.lease_token is 'Token of the claim that holds it.';
 comment on column pgbaton.span.lease_until is 'End of that claim.';
 comment on column pgbaton.span.claimed_at is 'Last claim, kept afterwards.';
@@ -144,7 +146,7 @@ comment on column pgbaton.span.state is 'State of its jobs.';
 comment on column pgbaton.span.attempt is 'Claims so far that count as attempts.';
 comment on column pgbaton.span.extra_attempts is 'Attempts granted by an operator beyond the limit.';
 comment on column pgbaton.span.ready is 'True exactly when it may be claimed now.';
-comment on column pgbaton.span.singleton_key is 'Key of the job; such a span is a span of one.';
+comment on column pgbaton.span.singleton_key is 'Key of the jobs; a span of one unless they wait.';
 comment on column pgbaton.span.held_key is 'The key whose baton it holds, else null.';
 comment on column pgbaton.span.worker_id is 'Who claimed it last.';
 comment on column pgbaton.span.policy is

@@ -86,7 +86,7 @@ INSERT = """
         changed_at, key_position
     )
     values (
-        %s, %s, %s, %s, %s, %s, case when %s then 'key of a span of one' end,
+        %s, %s, %s, %s, %s, %s, case when %s then 'key of one, or of those that wait' end,
         %s in ('pending', 'retry'), date '2030-01-01' + %s, %s % 7, %s % 5, %s % 3, %s % 4,
         'worker of ' || %s, 'epoch'::timestamptz + %s * interval '1 s',
         'epoch'::timestamptz + %s * interval '2 s', 'epoch'::timestamptz + %s * interval '3 s',
@@ -110,7 +110,8 @@ def test_carve_takes_the_jobs_and_leaves_the_rest_as_it_was(
         for s in spans:
             shared.execute(
                 INSERT,
-                [s.lo, s.hi, s.position, s.state, s.token, s.key, s.lo == s.hi, s.state]
+                [s.lo, s.hi, s.position, s.state, s.token, s.key]
+                + [s.lo == s.hi or s.state == "waiting", s.state]
                 + [s.lo] * 12,
             )
         before = other_columns(shared)
@@ -149,9 +150,11 @@ def spans_of(conn: psycopg.Connection[Any], query: LiteralString) -> set[Span]:
 
 
 def other_columns(conn: psycopg.Connection[Any]) -> list[tuple[Any, ...]]:
-    """Job by job, all columns but the bounds of the span; position as that of the job."""
+    """Job by job, all columns but the bounds of the span; positions as those of the job."""
     return conn.execute("""
-        select g.id, s.position + g.id - s.lo, to_jsonb(s) - '{lo,hi,position}'::text[]
+        select
+            g.id, s.position + g.id - s.lo, s.key_position + g.id - s.lo,
+            to_jsonb(s) - '{lo,hi,position,key_position}'::text[]
         from pgbaton.span as s cross join lateral generate_series(s.lo, s.hi) as g (id)
         order by g.id
     """).fetchall()

@@ -132,7 +132,13 @@ def finish(scene: Scene) -> None:
     failed = db.rows("select id from pgbaton.jobs where state = 'failed' and resolution is null")
     for (job,) in failed:
         db.rows("select pgbaton.retry_job('q', %s)", job)
-    keys = dict(db.rows("select lo, singleton_key from pgbaton.span order by key_position"))
+    keys = dict(
+        db.rows(
+            "select g.id, s.singleton_key from pgbaton.span as s"
+            " cross join lateral generate_series(s.lo, s.hi) as g (id)"
+            " order by s.key_position + (g.id - s.lo)"
+        )
+    )
     ran = drain(db)
     assert db.rows("select id, state from pgbaton.live_jobs") == []
     if scene.policy == "block":

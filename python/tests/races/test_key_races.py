@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import LiteralString
 
 import pytest
 from sessions import Clock, Session
@@ -537,4 +538,101 @@ def test_recovery_keeps_the_key_while_a_producer_and_a_claim_look(
     assert db.complete(lost) == ["lease_lost"]
     assert worker.complete(again) == ["ok"]
     assert run_all(worker) == [sibling, late]
+    sound()
+
+
+CANCEL: LiteralString = "select cancelled_job_ids from pgbaton.cancel_jobs(job_ids => %s)"
+
+
+@pytest.mark.usefixtures("fifo")
+@pytest.mark.parametrize("canceller_end", ["commit", "rollback"])
+@pytest.mark.parametrize("place", [1, 3, 11])
+def test_a_baton_is_let_go_while_a_job_of_the_waiting_span_is_cancelled(
+    db: Session, open_session: Open, sound: Sound, canceller_end: str, place: int
+) -> None:
+    """Whoever lets go finds the span locked, waits for nobody and leaves the key to a claim."""
+    jobs = db.enqueue_batch("q", 12, [HOT] * 12)
+    claimed = db.claim("q")
+    canceller, completer, worker = open_session(), open_session(), open_session()
+    completer.never_waits()
+    worker.never_waits()
+    canceller.begin()
+    assert canceller.one(CANCEL, [jobs[place]]) == [jobs[place]]
+    assert completer.complete(claimed) == ["ok"]
+    assert db.one("select count(*) from pgbaton.baton_release") == 1
+    assert worker.claim("q") == {}
+    canceller.end(canceller_end)
+    sound()
+    gone = jobs[place] if canceller_end == "commit" else None
+    assert run_all(worker) == [job for job in jobs[1:] if job != gone]
+    assert db.rows("select * from pgbaton.baton_release") == []
+    sound()
+
+
+@pytest.mark.usefixtures("fifo")
+@pytest.mark.parametrize("completer_end", ["commit", "rollback"])
+@pytest.mark.parametrize("place", [1, 3, 11])
+def test_a_job_of_a_waiting_span_is_cancelled_while_the_baton_goes_to_its_first(
+    db: Session, open_session: Open, sound: Sound, completer_end: str, place: int
+) -> None:
+    """Whoever cancels waits for the span that is being split, and finds the job where it went."""
+    jobs = db.enqueue_batch("q", 12, [HOT] * 12)
+    claimed = db.claim("q")
+    canceller, completer, worker = open_session(), open_session(), open_session()
+    worker.never_waits()
+    completer.begin()
+    assert completer.complete(claimed) == ["ok"]
+    cancelling = canceller.start(CANCEL, [jobs[place]]).until_blocked(completer)
+    assert worker.claim("q") == {}
+    completer.end(completer_end)
+    assert cancelling.one() == [jobs[place]]
+    sound()
+    if completer_end == "rollback":
+        assert worker.complete(claimed) == ["ok"]
+    assert run_all(worker) == [job for job in jobs[1:] if job != jobs[place]]
+    assert db.rows("select * from pgbaton.baton_release") == []
+    sound()
+
+
+@pytest.mark.usefixtures("fifo")
+@pytest.mark.parametrize("first_end", ["commit", "rollback"])
+@pytest.mark.parametrize(("one", "other"), [(1, 2), (2, 1), (3, 9), (9, 3), (11, 1)])
+def test_two_sessions_cancel_jobs_of_one_waiting_span(
+    db: Session, open_session: Open, sound: Sound, first_end: str, one: int, other: int
+) -> None:
+    jobs = db.enqueue_batch("q", 12, [HOT] * 12)
+    first, second = open_session(), open_session()
+    first.begin()
+    assert first.one(CANCEL, [jobs[one]]) == [jobs[one]]
+    cancelling = second.start(CANCEL, [jobs[other]]).until_blocked(first)
+    first.end(first_end)
+    assert cancelling.one() == [jobs[other]]
+    sound()
+    gone = {jobs[other], jobs[one]} if first_end == "commit" else {jobs[other]}
+    assert run_all(db) == [job for job in jobs if job not in gone]
+    sound()
+
+
+@pytest.mark.usefixtures("fifo")
+@pytest.mark.parametrize(("first", "producer_end"), ENDINGS)
+def test_a_batch_of_neighbours_is_enqueued_while_the_holder_finishes(
+    db: Session, open_session: Open, sound: Sound, first: str, producer_end: str
+) -> None:
+    db.enqueue("q", HOT)
+    claimed = db.claim("q")
+    producer, completer = open_session(), open_session()
+    completer.never_waits()
+    producer.begin()
+    following = producer.enqueue_batch("q", 5, [HOT] * 5)
+    completer.begin()
+    assert completer.complete(claimed) == ["ok"]
+    for session in (producer, completer) if first == "producer" else (completer, producer):
+        session.end(producer_end if session is producer else "commit")
+        assert set(db.claim("q")) <= set(following[:1])
+        sound()
+    held = db.rows("select lo, lease_token from pgbaton.span where state = 'active'")
+    assert held == [] or db.complete(dict(held)) == ["ok"]
+    ran = [job for job, _ in held] + run_all(db)
+    assert ran == (following if producer_end == "commit" else [])
+    assert db.rows("select * from pgbaton.baton_release") == []
     sound()
