@@ -19,7 +19,10 @@ declare
     v_day constant date := coalesce(stored_day, pgbaton._day(v_now));
     v_is_fifo constant boolean := queue.policy = 'fifo';
     v_jobs constant integer := coalesce(cardinality(stored_ids), cardinality(payloads));
-    v_keys constant text[] := coalesce(singleton_keys[:], array_fill(null::text, array[v_jobs]));
+    v_keys constant text[] := case
+        when array_lower(singleton_keys, 1) = 1 then singleton_keys
+        else coalesce(singleton_keys[:], array_fill(null::text, array[v_jobs]))
+    end;
     v_line_keys text[];  -- distinct
     v_firsts integer[];  -- of each of them the first job that stands in line
     v_free text[];
@@ -27,6 +30,7 @@ declare
     v_is_head boolean[] := array_fill(false, array[v_jobs]);
     v_ids bigint[];
     v_starts integer[];  -- the jobs with which a span begins
+    v_spans record;  -- as parallel arrays: their ids and what their first jobs are
     v_tickets bigint[];
 begin
     -- Only a FIFO job holds its key while it waits for its time.
@@ -71,19 +75,34 @@ begin
                 unnest(options) as option, unnest(payloads) as payload
         ) as u;
     end if;
-    v_starts := array(
-        select u.ordinal from (select generate_series(1, v_jobs) as ordinal) as u
+    if cardinality(v_line_keys) = v_jobs or not exists (
+        select from (select unnest(v_keys) as this, unnest(null::text || v_keys) as last) as u
+        where u.this is not distinct from u.last
+    ) then
+        select
+            array(select generate_series(1, v_jobs)) as firsts, v_ids as los, v_ids as his, v_keys as singleton_keys,
+            v_is_head as are_heads, _add_keyed.lane_ids, _add_keyed.run_ats
+        into v_spans;
+    else
         -- Neighbours that wait behind the same job share a span, cut where an id is a multiple of 64 or a ticket ends.
-        where cardinality(v_line_keys) = v_jobs
-            or v_keys[u.ordinal] is distinct from v_keys[u.ordinal - 1]
-            or v_ids[u.ordinal] is distinct from v_ids[u.ordinal - 1] + 1
-            or v_ids[u.ordinal] & 63 = 1
-            or u.ordinal & 63 = 1
-            or v_is_head[u.ordinal] or v_is_head[u.ordinal - 1]
-            or lane_ids[u.ordinal] is distinct from lane_ids[u.ordinal - 1]
-            or run_ats[u.ordinal] is distinct from run_ats[u.ordinal - 1]
-            or not (v_is_fifo or coalesce(run_ats[u.ordinal], _add_keyed.run_at, v_now) <= v_now)
-    );
+        v_starts := array(
+            select u.ordinal from (select generate_series(1, v_jobs) as ordinal) as u
+            where v_keys[u.ordinal] is distinct from v_keys[u.ordinal - 1]
+                or v_ids[u.ordinal] is distinct from v_ids[u.ordinal - 1] + 1
+                or v_ids[u.ordinal] & 63 = 1
+                or u.ordinal & 63 = 1
+                or v_is_head[u.ordinal] or v_is_head[u.ordinal - 1]
+                or lane_ids[u.ordinal] is distinct from lane_ids[u.ordinal - 1]
+                or run_ats[u.ordinal] is distinct from run_ats[u.ordinal - 1]
+                or not (v_is_fifo or coalesce(run_ats[u.ordinal], _add_keyed.run_at, v_now) <= v_now)
+        );
+        select
+            v_starts as firsts, array_agg(v_ids[u.first]) as los, array_agg(v_ids[u.next - 1]) as his,
+            array_agg(v_keys[u.first]) as singleton_keys, array_agg(v_is_head[u.first]) as are_heads,
+            array_agg(_add_keyed.lane_ids[u.first]) as lane_ids, array_agg(_add_keyed.run_ats[u.first]) as run_ats
+        into v_spans
+        from (select unnest(v_starts) as first, unnest(v_starts[2:] || (v_jobs + 1)) as next) as u;
+    end if;
     -- The order of keys: a ticket is good for 64 jobs, here as in a span. What is claimable draws one of its own, since
     -- watermarks measure by them how many dead rows a claim may pass.
     v_tickets := array(select nextval('pgbaton.position_seq') from generate_series(1, v_jobs, 64));
@@ -106,11 +125,14 @@ begin
         i.line_key, case when i.is_head then i.line_key end, nullif(queue.policy, 'fifo')
     from (
         select
-            v_ids[u.first] as lo, v_ids[u.next - 1] as hi,
-            v_tickets[(u.first - 1) / 64 + 1] + (u.first - 1) % 64 as place, lane_ids[u.first] as lane_id,
-            v_is_head[u.first] as is_head, coalesce(run_ats[u.first], _add_keyed.run_at) as run_at,
-            coalesce(v_keys[u.first], '') as line_key
-        from (select unnest(v_starts) as first, unnest(v_starts[2:] || (v_jobs + 1)) as next) as u
+            u.lo, u.hi, v_tickets[(u.first - 1) / 64 + 1] + (u.first - 1) % 64 as place, u.lane_id, u.is_head,
+            coalesce(u.run_at, _add_keyed.run_at) as run_at, coalesce(u.singleton_key, '') as line_key
+        from (
+            select
+                unnest(v_spans.firsts) as first, unnest(v_spans.los) as lo, unnest(v_spans.his) as hi,
+                unnest(v_spans.lane_ids) as lane_id, unnest(v_spans.run_ats) as run_at,
+                unnest(v_spans.singleton_keys) as singleton_key, unnest(v_spans.are_heads) as is_head
+        ) as u
     ) as i;
     return v_ids;
 end;

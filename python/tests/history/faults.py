@@ -167,6 +167,23 @@ FAULTS = [
         "neighbours_keep_their_attempts",
     ),
     Fault(
+        "what is left of a waiting span stands at the place of what was taken",
+        "_put_back",
+        (
+            (
+                "v_part.key_position := whole.key_position + (lo - whole.lo);",
+                "v_part.key_position := whole.key_position;",
+            ),
+        ),
+        "machine",
+    ),
+    Fault(
+        "the end of a long waiting span is lost when its first job gets the baton",
+        "_promote",
+        (("least(p.lo + 8, r.hi)", "least(p.lo + 7, r.hi)"),),
+        "machine",
+    ),
+    Fault(
         "a split loses a job",
         "_put_back_rest",
         (("v_next <= whole_his[i] then", "v_next < whole_his[i] then"),),

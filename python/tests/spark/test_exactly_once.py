@@ -44,7 +44,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
 def assert_each_row_once(conn: Conn) -> None:
     """All steps of all keys are there, once, and a key's stand in order."""
     found = conn.execute(
-        "select j.singleton_key, array_agg((j.payload ->> 'step')::int order by s.key_position + (j.id - s.lo))"
+        "select j.singleton_key, array_agg((j.payload ->> 'step')::int"
+        " order by s.key_position + (j.id - s.lo))"
         " from pgbaton.job as j join pgbaton.span as s on j.id between s.lo and s.hi group by 1"
     ).fetchall()
     expected: dict[str, list[int]] = {}
