@@ -5,6 +5,8 @@ PG_CONFIG ?= pg_config
 VENV := .venv
 PY := $(VENV)/bin/python
 SPARK_TESTS ?= spark
+# So many processes of tests work beside each other, each with a server of its own; yours has one.
+TEST_PROCESSES ?= $(if $(PGBATON_DSN),0,2)
 EXTVERSION := $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" sql/pgbaton.control)
 
 # One line at the end of the long targets: how long they took.
@@ -58,10 +60,11 @@ coverage: $(VENV)/.dev build profiler ## statement coverage of the PL/pgSQL func
 
 test-python: $(VENV)/.dev tools ## run pytest without the Spark tests
 	$(PY) -m pytest -m "not spark and not proof" --ignore=python/tests/spark \
-		--junitxml=build/junit-python.xml
+		-n $(TEST_PROCESSES) --dist loadfile --junitxml=build/junit-python.xml
 
 test-spark: $(VENV)/.dev $(VENV)/.demo ## run the Spark tests
-	$(PY) -m pytest -m "$(SPARK_TESTS)" --junitxml=build/junit-spark.xml
+	@$(call timed,test-spark,$(PY) -m pytest python/tests/spark -m "$(SPARK_TESTS)" \
+		-n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder --junitxml=build/junit-spark.xml)
 
 proof: ## run every test but Spark's, and coverage, and sum it up (≤ 20 minutes)
 	@$(call timed,proof,$(MAKE) --no-print-directory prove coverage && $(PY) python/tests/proof.py)

@@ -1,4 +1,4 @@
-"""One Spark session for all; each test has a database of its own."""
+"""One Spark session for all tests of a process; each test has a database of its own."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ from pyspark.sql import SparkSession
 from pgbaton.demo._java import java_for_spark
 from pgbaton.spark import _jdbc
 
+# Most of these JVMs live too short to be worth compiling for, or collecting on several cores.
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
@@ -22,6 +25,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             # The first test starts a JVM, which takes minutes on a busy machine.
             if item.get_closest_marker("timeout") is None:
                 item.add_marker(pytest.mark.timeout(600))
+    # Files with long ones first, so that no process is left with one at the end.
+    long = {item.path for item in items if item.get_closest_marker("proof")}
+    items.sort(key=lambda item: item.path not in long)
 
 
 @pytest.fixture(scope="session")

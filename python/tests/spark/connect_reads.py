@@ -1,4 +1,4 @@
-"""Run by test_connect_read.py, in a process of its own: reads and claims through Spark Connect."""
+"""Run by test_connect.py, in a process of its own: reads and claims through Spark Connect."""
 
 from __future__ import annotations
 

@@ -1,7 +1,10 @@
-"""Spark Connect: the same without a JVM of its own."""
+"""Spark Connect: the same without a JVM to ask."""
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +13,7 @@ import psycopg
 import pytest
 from drivers import connected, driver
 
+# In one file, so one after the other: Spark's server listens on the same port in both.
 pytestmark = [pytest.mark.proof, pytest.mark.timeout(1800)]
 
 
@@ -28,3 +32,34 @@ def test_enqueue_and_run_again_through_spark_connect(
         seen.setdefault(key, []).append(payload["step"])
     assert sum(map(len, seen.values())) == 2000
     assert all(lane == sorted(lane) for lane in seen.values())
+
+
+@pytest.mark.timeout(900)
+def test_all_ways_of_reading_agree(
+    dsn: str, conn: psycopg.Connection[Any], queues: None, tmp_path: Path
+) -> None:
+    conn.execute(
+        "select pgbaton.enqueue_batch('mail', array_fill('{\"n\": 9007199254740993}'::jsonb,"
+        " array[40]), tags => '{a,\"b c\"}', run_at => '2020-07-01 12:00:00.123456+00')"
+    )
+    conn.execute(
+        "select pgbaton.complete_jobs("
+        "array_agg(id), max(lease_token), array_agg('{\"é\": 1.10}'::jsonb))"
+        " from pgbaton.claim_job_batch('w', '{mail}', batch_size => 30)"
+    )
+    script = Path(__file__).parent / "connect_reads.py"
+    done = subprocess.run(
+        [sys.executable, str(script), dsn, str(tmp_path)], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found["session"].startswith("pyspark.sql.connect")
+    assert len(found["history"]) == 30
+    assert found["jdbc_is_the_same"]
+    assert found["jdbc"] == found["history"]
+    assert '{"n": 9007199254740993}' in found["history"][0]
+    assert '{"é": 1.10}' in found["history"][0]
+    assert "['a', 'b c']" in found["history"][0]
+    assert "1593604800.123456" in found["history"][0]
+    assert (found["pending"], found["blocked"], found["acked"]) == (10, 0, 6)
+    assert found["streamed"] == 36

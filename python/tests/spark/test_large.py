@@ -23,8 +23,14 @@ MOST_MB = {"java": 2 * HEAP_MB, "python": 512}
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.timeout(1800)
 def test_millions_of_rows_in_bounded_memory(
-    dsn: str, conn: Conn, queues: None, tmp_path: Path, method: str
+    dsn: str,
+    conn: Conn,
+    queues: None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    method: str,
 ) -> None:
+    monkeypatch.delenv("JDK_JAVA_OPTIONS")  # with the collector that users have
     with driver("local[2]", tmp_path, {"spark.driver.memory": f"{HEAP_MB}m"}) as found:
         work = found.start(enqueue_rows, dsn, ROWS, method=method)
         peak = peak_memory(psutil.Process(found.pid), work)

@@ -37,7 +37,8 @@ def exporter() -> Iterator[InMemorySpanExporter]:
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     trace.set_tracer_provider(provider)
     yield exporter
-    provider.shutdown()
+    # The provider stays for the process: shut down, it would warn of each span of later tests.
+    exporter.shutdown()
 
 
 @pytest.fixture
