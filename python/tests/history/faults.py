@@ -159,10 +159,13 @@ FAULTS = [
     ),
     Fault(
         "neighbours of different attempts are merged",
-        "_merge_neighbours",
+        "_pick_spans",
         (
-            ("s.day, s.attempt, s.extra_attempts", "s.day, s.extra_attempts"),
-            ("m.day, m.attempt, m.extra_attempts", "m.day, m.extra_attempts"),
+            ("s.attempt = 0 and s.extra_attempts = 0", "s.extra_attempts = 0"),
+            (
+                "num_nonnulls(s.singleton_key, s.run_at, s.started_at)",
+                "num_nonnulls(s.singleton_key)",
+            ),
         ),
         "neighbours_keep_their_attempts",
     ),
