@@ -4,24 +4,25 @@ language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-    v_rows bigint;
-    v_stored bigint;
+    v_rows bigint := 0;
+    v_chunk record;
 begin
     perform pgbaton._check_run_id(run_id);
     -- In the order in which spark_commit finds them, so that the two never wait in a circle.
-    with doomed as materialized (
-        select c.attempt, c.chunk_no from pgbaton.spark_chunk as c
-        where c.run_id = spark_abort.run_id and c.queue in (select pgbaton.granted_queues('enqueue'))
-        order by c.attempt, c.chunk_no
-        for update
-    ), gone as (
+    for v_chunk in
+        with doomed as materialized (
+            select c.attempt, c.chunk_no from pgbaton.spark_chunk as c
+            where c.run_id = spark_abort.run_id and c.queue in (select pgbaton.granted_queues('enqueue'))
+            order by c.attempt, c.chunk_no
+            for update
+        )
         delete from pgbaton.spark_chunk as c using doomed as d
         where c.attempt = d.attempt and c.chunk_no = d.chunk_no
         returning c.jobs, c.day, c.job_ids
-    )
-    select coalesce(sum(g.jobs), 0), coalesce(sum(pgbaton._drop_stored(g.day, g.job_ids)), 0)
-    into v_rows, v_stored
-    from gone as g;
+    loop
+        perform pgbaton._drop_stored(v_chunk.day, v_chunk.job_ids);
+        v_rows := v_rows + v_chunk.jobs;
+    end loop;
     return v_rows;
 end;
 $$;

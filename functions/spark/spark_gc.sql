@@ -5,10 +5,10 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_now constant timestamptz := pgbaton._now();
-    v_chunks bigint;
-    v_stored bigint;
+    v_chunks bigint := 0;
+    v_chunk record;
 begin
-    with gone as (
+    for v_chunk in
         delete from pgbaton.spark_chunk as c
         where c.ctid = any (array(
             select o.ctid from pgbaton.spark_chunk as o
@@ -17,8 +17,10 @@ begin
             for update skip locked
         ))
         returning c.day, c.job_ids
-    )
-    select count(*), count(pgbaton._drop_stored(g.day, g.job_ids)) into v_chunks, v_stored from gone as g;
+    loop
+        perform pgbaton._drop_stored(v_chunk.day, v_chunk.job_ids);
+        v_chunks := v_chunks + 1;
+    end loop;
 
     with gone as (
         delete from pgbaton.enqueue_run as r
