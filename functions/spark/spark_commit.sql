@@ -14,7 +14,8 @@ declare
     v_digest text;
     v_name text;
     v_queue pgbaton.queue;
-    v_are_new boolean;
+    v_names text[];
+    v_are_new boolean[];  -- of each of them whether all its rows are
     v_chunk pgbaton.spark_chunk;
 begin
     perform pgbaton._check_run_id(run_id);
@@ -24,10 +25,6 @@ begin
             message = 'attempts, an entry of it, expected or is_compared is null',
             hint = 'Pass the attempts that count, one for each partition, and how many rows they staged.';
     end if;
-    -- As spark_abort does it. What is stored must not be dropped between being read and having its place in line.
-    perform from pgbaton.spark_chunk as c where c.attempt = any (attempts)
-    order by c.attempt, c.chunk_no
-    for update;
     select coalesce(sum(c.jobs), 0), coalesce(sum(c.digest), 0)::text into v_rows, v_digest
     from pgbaton.spark_chunk as c where c.attempt = any (attempts);
 
@@ -59,10 +56,19 @@ begin
         order by q.id
     loop
         v_queue := pgbaton._enter_queue(v_name);
+        v_names := v_names || v_name;
+        v_are_new := v_are_new || pgbaton._enter_chunks(v_queue, attempts);
+    end loop;
+    -- Before they are read, since who drops one drops its rows in pgbaton.job; in the order of spark_abort. Not before
+    -- all else is waited for: an abort goes first as long as nothing was done.
+    perform from pgbaton.spark_chunk as c where c.attempt = any (attempts)
+    order by c.attempt, c.chunk_no
+    for update;
+    for i in 1 .. coalesce(cardinality(v_names), 0) loop
+        v_queue := pgbaton._require_queue(v_names[i]);
         perform pgbaton._unstore(v_queue, attempts);
-        v_are_new := pgbaton._enter_chunks(v_queue, attempts);
         for v_chunk in select * from pgbaton._chunks_in_order(v_queue, attempts) loop
-            inserted := inserted + pgbaton._enqueue_chunk(v_queue, v_chunk, v_are_new);
+            inserted := inserted + pgbaton._enqueue_chunk(v_queue, v_chunk, v_are_new[i]);
             v_rows := v_rows + v_chunk.jobs;
         end loop;
     end loop;
