@@ -56,4 +56,4 @@ def test_a_server_without_a_connection_to_spare_is_named_as_the_reason(
                     "mail",
                     method=method,
                 )
-            assert conn.execute("select count(*) from pgbaton.job").fetchone() == (0,)
+            assert conn.execute("select count(*) from pgbaton.jobs").fetchone() == (0,)
