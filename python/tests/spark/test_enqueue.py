@@ -32,7 +32,7 @@ def steps(spark: SparkSession) -> DataFrame:
 
 
 def jobs_in(conn: Conn) -> int:
-    return conn.execute("select count(*) from pgbaton.job").fetchone()[0]
+    return conn.execute("select count(*) from pgbaton.jobs").fetchone()[0]
 
 
 def steps_by_key(worked: list[tuple[Any, ...]]) -> dict[str, list[int]]:

@@ -243,7 +243,7 @@ def test_run_that_was_half_done_is_finished_but_not_with_other_partitions_or_dat
     with pytest.raises(psycopg.Error, match="not now"):
         enqueue_here(spark, dsn, partitions=4, **options)
     conn.execute("drop trigger refuse on pgbaton.enqueue_ledger")
-    [(jobs,)] = conn.execute("select count(*) from pgbaton.job").fetchall()
+    [(jobs,)] = conn.execute("select count(*) from pgbaton.jobs").fetchall()
     assert 0 < jobs < ROWS
 
     with pytest.raises(RunExists, match="in 7 partitions, but was begun in 4 partitions"):
@@ -280,7 +280,7 @@ def test_unkeyed_rows_keep_their_partition_when_the_run_comes_again(
     df = spark.range(0, 1000, 1, 5)
     for shuffled in (df, df.repartition(3), df.orderBy("id", ascending=False)):
         enqueue(shuffled, dsn, "mail", run_id="night", partitions=4, method=method)
-    assert conn.execute("select count(*), count(distinct payload) from pgbaton.job").fetchone() == (
+    assert conn.execute("select count(*), count(distinct payload) from pgbaton.jobs").fetchone() == (
         1000,
         1000,
     )
@@ -325,7 +325,7 @@ def test_dedup_ids_that_overlap_between_partitions_in_opposite_order(
 ) -> None:
     done = cluster.start(enqueue_overlapping, dsn, method).result()
     assert (done.inserted, done.deduped) == (500, 500)
-    assert conn.execute("select count(*) from pgbaton.job").fetchone() == (500,)
+    assert conn.execute("select count(*) from pgbaton.jobs").fetchone() == (500,)
     assert conn.execute(
         "select count(*) from pgbaton.dedup as d join pgbaton.job as j on j.id = d.job_id"
     ).fetchone() == (500,)
