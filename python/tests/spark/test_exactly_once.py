@@ -280,10 +280,8 @@ def test_unkeyed_rows_keep_their_partition_when_the_run_comes_again(
     df = spark.range(0, 1000, 1, 5)
     for shuffled in (df, df.repartition(3), df.orderBy("id", ascending=False)):
         enqueue(shuffled, dsn, "mail", run_id="night", partitions=4, method=method)
-    assert conn.execute("select count(*), count(distinct payload) from pgbaton.jobs").fetchone() == (
-        1000,
-        1000,
-    )
+    counted = conn.execute("select count(*), count(distinct payload) from pgbaton.jobs")
+    assert counted.fetchone() == (1000, 1000)
 
 
 # Refused ----------------------------------------------------------------------------------------
