@@ -9,10 +9,6 @@ declare
     v_day constant date := pgbaton._day(v_now);
     v_ids bigint[];
 begin
-    perform pg_current_xact_id();  -- before a position is drawn: see _note_horizon
-    if exists (select from pgbaton.sleeper) then
-        perform pgbaton._wake(array[lane_id]);
-    end if;
     v_ids := array(select nextval('pgbaton.job_id_seq') from generate_series(1, cardinality(payloads)));
     insert into pgbaton.job (id, created_at, day, lane_id, payload)
     select unnest(v_ids), v_now, v_day, _add_alike.lane_id, unnest(payloads);

@@ -7,6 +7,10 @@ as $$
 declare
     v_now constant timestamptz := pgbaton._now();
 begin
+    perform pg_current_xact_id();  -- before a position is drawn: see _note_horizon
+    if exists (select from pgbaton.sleeper) then
+        perform pgbaton._wake(array[lane_id]);
+    end if;
     -- Consecutive ids share a span, cut where an id is a multiple of 64.
     insert into pgbaton.span (lo, hi, position, run_at, day, queue_id, lane_id, state, ready)
     select
@@ -24,4 +28,4 @@ begin
 end;
 $$;
 comment on function pgbaton._line_up_alike(pgbaton.queue, integer, timestamptz, bigint[], date) is
-'Gives stored jobs of one lane and day, without keys, their places in line.';
+'Gives stored jobs of one lane and day, without keys, their places in line, and wakes who waits for them.';

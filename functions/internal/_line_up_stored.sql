@@ -9,10 +9,6 @@ declare
     );
 begin
     if queue.policy = 'standard' then
-        perform pg_current_xact_id();  -- before a position is drawn: see _note_horizon
-        if exists (select from pgbaton.sleeper) then
-            perform pgbaton._wake(array[v_lane_id]);
-        end if;
         perform pgbaton._line_up_alike(queue, v_lane_id, null, chunk.job_ids, chunk.day);
     else
         perform pgbaton._add_keyed(

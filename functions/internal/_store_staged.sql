@@ -1,6 +1,6 @@
 create or replace function pgbaton._store_staged(
-    queue pgbaton.queue, day date, payloads jsonb[], singleton_keys text[], run_ats timestamptz[], priority integer,
-    job_type text, tags text
+    queue pgbaton.queue, at timestamptz, payloads jsonb[], singleton_keys text[], run_ats timestamptz[],
+    priority integer, job_type text, tags text
 )
 returns bigint[]
 language plpgsql volatile
@@ -22,12 +22,12 @@ begin
     end if;
     v_ids := array(select nextval('pgbaton.job_id_seq') from generate_series(1, cardinality(payloads)));
     insert into pgbaton.job (id, created_at, day, lane_id, singleton_key, payload)
-    select unnest(v_ids), pgbaton._now(), _store_staged.day, v_lane_id, unnest(singleton_keys), unnest(payloads);
+    select unnest(v_ids), at, pgbaton._day(at), v_lane_id, unnest(singleton_keys), unnest(payloads);
     return v_ids;
 end;
 $$;
 comment on function pgbaton._store_staged(
-    pgbaton.queue, date, jsonb[], text[], timestamptz[], integer, text, text
+    pgbaton.queue, timestamptz, jsonb[], text[], timestamptz[], integer, text, text
 ) is
 'Puts staged rows of one lane into pgbaton.job, where they are no jobs before spark_commit gives them a place
 in line, and returns their ids: then the commit, which one session does for all, need not write their payloads.

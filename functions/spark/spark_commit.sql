@@ -36,10 +36,9 @@ begin
     values (run_id, 0, pg_current_xact_id(), pgbaton._now(), 0, 0)
     on conflict on constraint enqueue_ledger_pkey do nothing;
     if not found then
-        with gone as (
-            delete from pgbaton.spark_chunk as c where c.attempt = any (attempts) returning c.day, c.job_ids
-        )
-        select sum(pgbaton._drop_stored(g.day, g.job_ids)) into v_rows from gone as g where g.job_ids is not null;
+        for v_chunk in delete from pgbaton.spark_chunk as c where c.attempt = any (attempts) returning c.* loop
+            perform pgbaton._drop_stored(v_chunk.day, v_chunk.job_ids);
+        end loop;
         select 0, 0, l.jobs into strict inserted, deduped, already
         from pgbaton.enqueue_ledger as l where l.run_id = spark_commit.run_id and l.part = 0;
         return next;

@@ -20,7 +20,7 @@ as $$
 declare
     v_queue constant pgbaton.queue := pgbaton._require_queue(queue);
     v_with_null text;  -- name of an array
-    v_day constant date := pgbaton._day(pgbaton._now());
+    v_now constant timestamptz := pgbaton._now();
     v_job_ids bigint[];
 begin
     perform pgbaton._require_action(v_queue, 'enqueue');
@@ -64,7 +64,7 @@ begin
         and coalesce(tags = array_fill(tags[1], array[cardinality(payloads)]), true)
     then
         v_job_ids := pgbaton._store_staged(
-            v_queue, v_day, payloads, singleton_keys, run_ats, coalesce(priorities[1], 100),
+            v_queue, v_now, payloads, singleton_keys, run_ats, coalesce(priorities[1], 100),
             coalesce(job_types[1], ''), coalesce(tags[1], '{}')
         );
     end if;
@@ -73,7 +73,7 @@ begin
         singleton_keys, priorities, job_types, tags, run_ats, dedup_ids, order_nos
     )
     select
-        attempt, pgbaton._now(), chunk_no, part, cardinality(payloads), v_queue.id, v_day, v_queue.name,
+        attempt, v_now, chunk_no, part, cardinality(payloads), v_queue.id, pgbaton._day(v_now), v_queue.name,
         coalesce(sum(jsonb_hash_extended(
             u.payload, hashtextextended(coalesce(u.singleton_key, ''), 0)
         )), 0), run_id, v_job_ids, case when v_job_ids is null then payloads end,

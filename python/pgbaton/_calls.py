@@ -15,10 +15,9 @@ from typing import Any
 
 from psycopg.abc import Buffer
 from psycopg.adapt import Dumper, Loader
-from psycopg.postgres import types
 from psycopg.pq import Format
 
-from pgbaton import install
+from pgbaton import _jsonb, install
 from pgbaton._arguments import Argument, JsonList
 from pgbaton._assemble import number
 from pgbaton.errors import IncompatibleServer
@@ -38,28 +37,24 @@ class JsonbLoader(Loader):
 
 
 class JsonListDumper(Dumper):
-    """Writes a list of JSON texts as the jsonb[] that array_recv reads."""
+    """Writes a list of JSON texts as a jsonb[]."""
 
     format = Format.BINARY
-    oid = types["jsonb"].array_oid
+    oid = _jsonb.ARRAY_OID
 
     def dump(self, obj: JsonList) -> bytes:
         encoding = self.connection.info.encoding if self.connection else "utf-8"
-        parts = [_DIMENSION.pack(1, 1, types["jsonb"].oid, len(obj), 1) if obj else _EMPTY]
+        parts = [_jsonb.array_head(len(obj))]
         for text in obj:
             if text is None:
-                parts.append(_NULL)
+                parts.append(_jsonb.NULL)
             else:
                 data = text.encode(encoding)
-                parts += (_ELEMENT.pack(len(data) + 1, 1), data)
+                parts += (_ELEMENT.pack(len(data) + 1, _jsonb.VERSION), data)
         return b"".join(parts)
 
 
-# One dimension from 1 that may hold nulls; of each element its length, a version and its text.
-_DIMENSION = Struct("!iiIii")
 _ELEMENT = Struct("!iB")
-_NULL = Struct("!i").pack(-1)
-_EMPTY = Struct("!iiI").pack(0, 0, types["jsonb"].oid)
 
 
 def as_it_is(value: Any) -> Any:

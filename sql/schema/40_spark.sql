@@ -74,8 +74,8 @@ create unlogged table pgbaton.spark_chunk (
     chunk_no integer not null,
     part integer not null,
     jobs integer not null,
-    queue_id integer,
-    day date,
+    queue_id integer not null,
+    day date not null,
     digest numeric not null,
     queue text not null,
     run_id text not null,
@@ -105,8 +105,8 @@ comment on column pgbaton.spark_chunk.run_id is 'The run.';
 comment on column pgbaton.spark_chunk.jobs is 'How many rows.';
 comment on column pgbaton.spark_chunk.job_ids is
 'Ids of the rows when they stand in pgbaton.job already, where nothing knows them before spark_commit; else null.';
-comment on column pgbaton.spark_chunk.day is 'Their partition there.';
-comment on column pgbaton.spark_chunk.queue_id is 'The queue for which they stand there.';
+comment on column pgbaton.spark_chunk.day is 'UTC day on which they were staged: their partition there.';
+comment on column pgbaton.spark_chunk.queue_id is 'Which queue of that name it was.';
 comment on column pgbaton.spark_chunk.payloads is 'Payloads; null when they stand in pgbaton.job.';
 comment on column pgbaton.spark_chunk.singleton_keys is 'Keys; null is none.';
 comment on column pgbaton.spark_chunk.priorities is 'Priorities; null is the default.';

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -11,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from psycopg.adapt import Dumper
-from psycopg.postgres import types
 from psycopg.pq import Format
 from pyspark.sql.types import (
     ArrayType,
@@ -24,6 +22,7 @@ from pyspark.sql.types import (
     VariantType,
 )
 
+from pgbaton import _jsonb
 from pgbaton.spark._json import renderer
 
 CHUNK_ROWS = 5000
@@ -32,14 +31,14 @@ NUL = "\0"
 
 
 class JsonArray(bytes):
-    """A jsonb[] as array_recv reads it: in the text of an array, each quote would be escaped."""
+    """A jsonb[] in binary form."""
 
 
 class JsonArrayDumper(Dumper):
     """Sends it as it is."""
 
     format = Format.BINARY
-    oid = types["jsonb"].array_oid
+    oid = _jsonb.ARRAY_OID
 
     def dump(self, obj: JsonArray) -> bytes:
         return obj
@@ -133,21 +132,18 @@ def _texts(values: pa.Array) -> str:
     return _joined(pc.binary_join_element_wise('"', escaped, '"', ""))
 
 
-# One dimension from 1 that may hold nulls; each element is its length, a version and its text.
-_ARRAY_HEAD = struct.Struct("!iiIii")
 _ELEMENT_HEAD = np.dtype([("length", ">i4"), ("version", "u1")])
-_NULL = struct.pack("!i", -1)
 
 
 def _jsons(values: pa.Array) -> JsonArray:
     heads = np.empty(len(values), _ELEMENT_HEAD)
     heads["length"] = pc.fill_null(pc.binary_length(values), 0).to_numpy() + 1
-    heads["version"] = 1
+    heads["version"] = _jsonb.VERSION
     kind = pa.binary(_ELEMENT_HEAD.itemsize)
     encoded = pa.FixedSizeBinaryArray.from_buffers(kind, len(values), [None, pa.py_buffer(heads)])
     elements = pc.binary_join_element_wise(encoded.cast(pa.binary()), values.cast(pa.binary()), b"")
-    head = _ARRAY_HEAD.pack(1, 1, types["jsonb"].oid, len(values), 1)
-    return JsonArray(head + _concatenated(pc.fill_null(elements, _NULL)))
+    whole = _concatenated(pc.fill_null(elements, _jsonb.NULL))
+    return JsonArray(_jsonb.array_head(len(values)) + whole)
 
 
 def _joined(texts: pa.Array) -> str:

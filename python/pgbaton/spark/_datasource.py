@@ -42,6 +42,7 @@ from pgbaton.spark._columns import (
 from pgbaton.spark._dsn import Target
 from pgbaton.spark._errors import BAD_ARGUMENT, Refusal, Refused
 
+LABELS = {"priorities", "job_types", "tags"}
 WRITE_OPTIONS = {"dsn", "password", "queue", "run_id", "stream_id", "compare"}
 
 
@@ -139,8 +140,9 @@ class Stage:
                 requires_key = connection.execute(
                     "select pgbaton.requires_key(%s)", [options["queue"]]
                 ).fetchall()
-                # Makes the default lane: rows whose lane is there are staged where jobs are.
-                connection.execute("select pgbaton.enqueue_batch(%s, '{}')", [options["queue"]])
+                if not any(field.parameter in LABELS for field in fields):
+                    # Makes the default lane: only rows whose lane is there are staged as jobs.
+                    connection.execute("select pgbaton.enqueue_batch(%s, '{}')", [options["queue"]])
         if requires_key == [(True,)] and all(f.parameter != "singleton_keys" for f in fields):
             missing = Refusal(
                 "PB005",
