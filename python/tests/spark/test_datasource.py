@@ -33,7 +33,7 @@ def write(spark: SparkSession, dsn: str, queues: None) -> Callable[..., None]:
 
 
 def payloads(conn: Conn) -> list[Any]:
-    return [p for (p,) in conn.execute("select payload from pgbaton.job order by id").fetchall()]
+    return [p for (p,) in conn.execute("select payload from pgbaton.jobs order by id").fetchall()]
 
 
 # Columns ------------------------------------------------------------------------------------------
@@ -51,6 +51,17 @@ def test_all_columns_arrive(spark: SparkSession, conn: Conn, write: Callable[...
     ]
     write(df, "orders")
     assert len(payloads(conn)) == 1  # its dedup_id is known
+
+
+def test_rows_with_labels_need_no_other_lane(
+    spark: SparkSession, conn: Conn, write: Callable[..., None]
+) -> None:
+    conn.execute("select pgbaton.create_queue('one', max_lanes => 1)")
+    conn.execute("select pgbaton.enqueue_job('one', priority => 7, job_type => 'bill')")
+    write(spark.sql("select '1' as payload, 7 as priority, 'bill' as job_type"), "one")
+    assert conn.execute(
+        "select priority, job_type, count(*) from pgbaton.live_jobs group by 1, 2"
+    ).fetchall() == [(7, "bill", 2)]
 
 
 def test_payload_of_any_type_is_the_json_that_spark_makes(
