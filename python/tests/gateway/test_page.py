@@ -130,6 +130,20 @@ def test_a_blocked_key_says_why_and_is_retried_by_keyboard(
     assert client.get_job(job_id).state == JobState.RETRY
 
 
+def test_a_question_that_opens_as_another_closes_is_answered(
+    page: Page, client: Client, orders: str
+) -> None:
+    job_id = dead_id(client, orders)
+    button = row(page, "blocked", orders).get_by_role("button", name=f"Retry job {job_id}")
+    button.click()
+    dialog = page.get_by_role("dialog", name="Retry this job?")
+    expect(dialog).to_be_visible()
+    button.evaluate("button => { document.querySelector('#ask').close('no'); button.click(); }")
+    dialog.get_by_role("button", name="Retry").click()
+    expect(page.locator("#said")).to_have_text(f"Job {job_id} will run once more.")
+    assert client.get_job(job_id).state == JobState.RETRY
+
+
 def test_skipping_asks_for_a_reason(
     page: Page, client: Client, orders: str, gateway_dsn: str
 ) -> None:

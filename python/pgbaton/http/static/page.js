@@ -315,13 +315,13 @@ const QUESTIONS = {
 
 async function repair(action, job) {
   const [title, word, text] = QUESTIONS[action];
-  const answer = await confirmed(title, word, text(job), action === "skip");
-  if (answer === null) return;
+  const reason = await confirmed(title, word, text(job), action === "skip");
+  if (reason === null) return;
   try {
     const done = await askJson(`/ui/queues/${encodeURIComponent(job.queue)}/jobs/${job.job_id}/${action}`, {
       method: "POST",
       headers: { "Content-Type": "application/json" },
-      body: JSON.stringify(answer ? { reason: answer } : {}),
+      body: JSON.stringify(reason ? { reason } : {}),
     });
     const what = { retry: "will run once more", skip: "was skipped", requeue: `is enqueued anew as job ${done.id}` };
     say(`Job ${job.job_id} ${what[action]}.`);
@@ -331,8 +331,11 @@ async function repair(action, job) {
   loadDead();
 }
 
+let answer = () => {}; // takes what the open question is answered with
+
 function confirmed(title, word, text, asksReason) {
   const dialog = $("#ask");
+  answer(null);
   setText($("#ask-title"), title);
   setText($("#ask-text"), text);
   setText($("#ask-yes"), word);
@@ -340,9 +343,13 @@ function confirmed(title, word, text, asksReason) {
   $("#reason").value = "";
   dialog.returnValue = "no";
   dialog.showModal();
-  return new Promise((resolve) => {
-    dialog.addEventListener("close", () => resolve(dialog.returnValue === "yes" ? $("#reason").value : null), { once: true });
-  });
+  return new Promise((resolve) => { answer = resolve; });
+}
+
+// The event comes later than the closing: the next question may be open by then.
+function closed() {
+  const dialog = $("#ask");
+  if (!dialog.open) answer(dialog.returnValue === "yes" ? $("#reason").value : null);
 }
 
 // Dead letters ---------------------------------------------------------------------------------
@@ -531,6 +538,7 @@ $("#find").addEventListener("submit", (event) => {
   event.preventDefault();
   openJob($("#job-id").value);
 });
+$("#ask").addEventListener("close", closed);
 $("#dead-queue").addEventListener("change", () => { deadFrom = 0; loadDead(); });
 $("#dead-newer").addEventListener("click", () => { deadFrom = Math.max(0, deadFrom - PAGE); loadDead(); });
 $("#dead-older").addEventListener("click", () => { deadFrom += PAGE; loadDead(); });
