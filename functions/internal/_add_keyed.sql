@@ -23,25 +23,42 @@ declare
         when array_lower(singleton_keys, 1) = 1 then singleton_keys
         else coalesce(singleton_keys[:], array_fill(null::text, array[v_jobs]))
     end;
+    v_runs integer[];  -- where neighbours of one key, lane and time begin
     v_line_keys text[];  -- distinct
     v_firsts integer[];  -- of each of them the first job that stands in line
     v_free text[];
     v_first integer;
+    v_heads integer[] := '{}';
     v_is_head boolean[] := array_fill(false, array[v_jobs]);
     v_ids bigint[];
     v_starts integer[];  -- the jobs with which a span begins
     v_spans record;  -- as parallel arrays: their ids and what their first jobs are
     v_tickets bigint[];
 begin
+    v_runs := array(
+        select u.ordinal from (
+            select
+                generate_series(1, v_jobs) as ordinal, unnest(v_keys) as key, unnest(null::text || v_keys) as last_key,
+                unnest(lane_ids) as lane_id, unnest(null::integer || lane_ids) as last_lane_id,
+                unnest(run_ats) as run_at, unnest(null::timestamptz || run_ats) as last_run_at
+        ) as u
+        -- The last ones are one longer.
+        where u.ordinal is not null and (
+            u.ordinal = 1
+            or u.key is distinct from u.last_key
+            or u.lane_id is distinct from u.last_lane_id
+            or u.run_at is distinct from u.last_run_at
+        )
+    );
     -- Only a FIFO job holds its key while it waits for its time.
     select array_agg(k.line_key), array_agg(k.first) into v_line_keys, v_firsts
     from (
         select
-            coalesce(u.singleton_key, '') as line_key,
-            min(u.ordinal) filter (where v_is_fifo or coalesce(u.run_at, _add_keyed.run_at, v_now) <= v_now) as first
-        from (
-            select generate_series(1, v_jobs) as ordinal, unnest(v_keys) as singleton_key, unnest(run_ats) as run_at
-        ) as u
+            coalesce(v_keys[u.first], '') as line_key,
+            min(u.first) filter (
+                where v_is_fifo or coalesce(run_ats[u.first], _add_keyed.run_at, v_now) <= v_now
+            ) as first
+        from unnest(v_runs) as u (first)
         group by 1
     ) as k;
     perform pg_current_xact_id();  -- before a position is drawn: see _note_horizon
@@ -52,6 +69,7 @@ begin
         inner join unnest(v_free) as f (line_key) on f.line_key = k.line_key
         where k.first is not null
     loop
+        v_heads := v_heads || v_first;
         v_is_head[v_first] := true;
     end loop;
 
@@ -75,10 +93,7 @@ begin
                 unnest(options) as option, unnest(payloads) as payload
         ) as u;
     end if;
-    if cardinality(v_line_keys) = v_jobs or not exists (
-        select from (select unnest(v_keys) as this, unnest(null::text || v_keys) as last) as u
-        where u.this is not distinct from u.last
-    ) then
+    if cardinality(v_runs) = v_jobs then
         select
             array(select generate_series(1, v_jobs)) as firsts, v_ids as los, v_ids as his, v_keys as singleton_keys,
             v_is_head as are_heads, _add_keyed.lane_ids, _add_keyed.run_ats
@@ -86,15 +101,21 @@ begin
     else
         -- Neighbours that wait behind the same job share a span, cut where an id is a multiple of 64 or a ticket ends.
         v_starts := array(
-            select u.ordinal from (select generate_series(1, v_jobs) as ordinal) as u
-            where v_keys[u.ordinal] is distinct from v_keys[u.ordinal - 1]
-                or v_ids[u.ordinal] is distinct from v_ids[u.ordinal - 1] + 1
-                or v_ids[u.ordinal] & 63 = 1
-                or u.ordinal & 63 = 1
-                or v_is_head[u.ordinal] or v_is_head[u.ordinal - 1]
-                or lane_ids[u.ordinal] is distinct from lane_ids[u.ordinal - 1]
-                or run_ats[u.ordinal] is distinct from run_ats[u.ordinal - 1]
-                or not (v_is_fifo or coalesce(run_ats[u.ordinal], _add_keyed.run_at, v_now) <= v_now)
+            select u.ordinal from (
+                select
+                    generate_series(1, v_jobs) as ordinal, unnest(v_ids) as id, unnest(null::bigint || v_ids) as last_id
+            ) as u
+            where u.ordinal is not null and (u.id is distinct from u.last_id + 1 or u.id & 63 = 1 or u.ordinal & 63 = 1)
+            union
+            select unnest(v_runs)
+            union
+            select u.head + 1 from unnest(v_heads) as u (head) where u.head < v_jobs
+            union
+            select u.ordinal from (
+                select generate_series(1, v_jobs) as ordinal, unnest(run_ats) as run_at
+            ) as u
+            where not v_is_fifo and coalesce(u.run_at, _add_keyed.run_at, v_now) > v_now
+            order by 1
         );
         select
             v_starts as firsts, array_agg(v_ids[u.first]) as los, array_agg(v_ids[u.next - 1]) as his,

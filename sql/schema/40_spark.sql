@@ -91,7 +91,16 @@ create unlogged table pgbaton.spark_chunk (
     constraint spark_chunk_pkey primary key (attempt, chunk_no)
 );
 -- Written once and read once: compression would cost more than it saves.
-alter table pgbaton.spark_chunk alter column payloads set storage external;
+alter table pgbaton.spark_chunk
+alter column job_ids set storage external,
+alter column payloads set storage external,
+alter column singleton_keys set storage external,
+alter column priorities set storage external,
+alter column job_types set storage external,
+alter column tags set storage external,
+alter column run_ats set storage external,
+alter column dedup_ids set storage external,
+alter column order_nos set storage external;
 create index spark_chunk_run_idx on pgbaton.spark_chunk (run_id);
 comment on table pgbaton.spark_chunk is
 'Rows staged by spark_stage, thousands in one row as parallel arrays, until spark_commit makes jobs of them.';

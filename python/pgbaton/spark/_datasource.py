@@ -182,8 +182,9 @@ class Stage:
             sql.SQL("{} => %s::").format(sql.Identifier(f.parameter)) + sql.SQL(TYPES[f.parameter])
             for f in self.fields
         ]
+        # The commit of the run waits for the disk, and all that was staged is there before it.
         return sql.SQL(
-            "select pgbaton.spark_stage(run_id => {}, attempt => %s, part => {}, chunk_no => %s, "
+            "select set_config('synchronous_commit', 'off', true), pgbaton.spark_stage(run_id => {}, attempt => %s, part => {}, chunk_no => %s, "
             "queue => {}, {})"
         ).format(
             sql.Literal(self.run_id),
