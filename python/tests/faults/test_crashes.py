@@ -230,6 +230,31 @@ def test_a_server_that_dies_under_load_loses_nothing(server: Server, signal_name
     record(f"killed_server_{signal_name}", crashes_injected=1)
 
 
+def test_a_run_whose_stages_did_not_wait_for_the_disk_outlives_the_server(server: Server) -> None:
+    stage = (
+        "select set_config('synchronous_commit', 'off', true),"
+        " pgbaton.spark_stage('crash', %s, 0, %s, 'staged', array_fill('{}'::jsonb, array[5000]))"
+    )
+    attempt = uuid.uuid4()
+    with Client(server.dsn()) as client:
+        client.create_queue("staged")
+        client.enqueue_job("staged")  # makes the lane, so that the rows are stored when staged
+    with psycopg.connect(server.dsn(), autocommit=True) as conn:
+        for number in range(10):
+            conn.execute(stage, [attempt, number])
+        committed = conn.execute(
+            "select inserted from pgbaton.spark_commit('crash', array[%s::uuid], 50000)", [attempt]
+        ).fetchone()
+        kill_server(server)
+    assert committed == (50_000,)
+    restart(server)
+    with psycopg.connect(server.dsn(), autocommit=True) as conn:
+        found = conn.execute("select count(*) from pgbaton.live_jobs where queue = 'staged'")
+        assert found.fetchone() == (50_001,)
+        assert_sound(conn)
+    record("killed_after_run", crashes_injected=1)
+
+
 def as_owner(server: Server, command: list[str]) -> None:
     """Runs a program as the account that owns the data; root may not."""
     owner = server.data.stat()
