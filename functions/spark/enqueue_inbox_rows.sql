@@ -40,7 +40,10 @@ begin
         case when count(a.dedup_id) > 0 then array_agg(a.dedup_id) end as dedup_ids
     into v_all
     from added as a;
-    perform pgbaton._check_run_at(r.run_at, null) from unnest(v_all.run_ats) as r (run_at) where r.run_at is not null;
+    if v_all.run_ats is not null then
+        perform pgbaton._check_run_at(r.run_at, null) from unnest(v_all.run_ats) as r (run_at)
+        where r.run_at is not null;
+    end if;
     if v_all.are_alike then
         if num_nonnulls(v_first.run_id, v_first.part, v_first.parts) > 0
             and not pgbaton._enter_part(v_first.run_id, v_first.part, v_first.parts)

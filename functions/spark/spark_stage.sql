@@ -78,7 +78,7 @@ begin
             u.payload, hashtextextended(coalesce(u.singleton_key, ''), 0)
         )), 0), run_id, v_job_ids, case when v_job_ids is null then payloads end,
         singleton_keys, priorities, job_types, tags, run_ats, dedup_ids, order_nos
-    from unnest(payloads, singleton_keys) as u (payload, singleton_key);
+    from (select unnest(payloads) as payload, unnest(singleton_keys) as singleton_key) as u;
 end;
 $$;
 comment on function pgbaton.spark_stage(

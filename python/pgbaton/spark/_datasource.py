@@ -184,7 +184,8 @@ class Stage:
         ]
         # The commit of the run waits for the disk, and all that was staged is there before it.
         return sql.SQL(
-            "select set_config('synchronous_commit', 'off', true), pgbaton.spark_stage(run_id => {}, attempt => %s, part => {}, chunk_no => %s, "
+            "select set_config('synchronous_commit', 'off', true), "
+            "pgbaton.spark_stage(run_id => {}, attempt => %s, part => {}, chunk_no => %s, "
             "queue => {}, {})"
         ).format(
             sql.Literal(self.run_id),

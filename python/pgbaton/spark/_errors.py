@@ -12,6 +12,8 @@ import psycopg
 _MARK = re.compile(r"\[pgbaton (\w{5})\] (.*?)(?: \[hint: (.*?)\])? \[end\]", re.DOTALL)
 BAD_ARGUMENT = "22023"
 CONNECTION_FAILURE = "08006"
+# What a pooler says that gives each transaction another server connection.
+PREPARED_ELSEWHERE = {"42P05", "26000"}
 
 
 class Refused(Exception):
@@ -55,6 +57,17 @@ def in_our_words(sqlstate: str | None, message: str) -> str:
     if sqlstate == "22021":
         return "a text holds a NUL character, which PostgreSQL cannot store"
     return message
+
+
+def hint_for(sqlstate: str | None, said: str | None) -> str | None:
+    """What the database advises, or what a pooler cannot know."""
+    if said is None and sqlstate in PREPARED_ELSEWHERE:
+        return (
+            "A pooler in transaction mode mixes up the driver's prepared statements: use the "
+            'method "datasource", pool by session, or set max_prepared_statements in PgBouncer 1.21 '
+            "or newer."
+        )
+    return said
 
 
 def raise_database_error(sqlstate: str | None, message: str, hint: str | None) -> NoReturn:

@@ -12,7 +12,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from pgbaton.spark._dsn import Target
-from pgbaton.spark._errors import in_our_words, raise_database_error
+from pgbaton.spark._errors import hint_for, in_our_words, raise_database_error
 
 DRIVER = "org.postgresql.Driver"
 HOW_TO_GET_ONE = (
@@ -20,7 +20,8 @@ HOW_TO_GET_ONE = (
     "or install libpostgresql-jdbc-java"
 )
 DEBIAN_JAR = Path("/usr/share/java/postgresql.jar")
-# Statements have at most 128 rows whatever is said here; this is how many are sent at once.
+# How many rows are sent at once. A statement has at most 128 of them; in drivers newer than June
+# 2026 (pull request 4207 of pgjdbc) all.
 BATCH_SIZE = "1024"
 
 
@@ -136,7 +137,7 @@ def _raise_as_ours(error: Py4JJavaError) -> NoReturn:
             message = said.getMessage() if said else cause.getMessage()
             hint = said.getHint() if said else None
             state = cause.getSQLState()
-            raise_database_error(state, in_our_words(state, message), hint)
+            raise_database_error(state, in_our_words(state, message), hint_for(state, hint))
     first_line = (error.java_exception.getMessage() or str(error)).splitlines()[0]
     raise RuntimeError(f"Spark did not write the jobs: {first_line}") from None
 

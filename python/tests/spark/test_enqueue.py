@@ -193,6 +193,20 @@ def test_a_key_may_be_any_value_and_null_where_no_order_is_needed(
     assert {job[0] for job in drain("mail")} == {"7", None}
 
 
+def test_a_pooler_that_mixes_up_prepared_statements_is_named(
+    steps: DataFrame, dsn: str, conn: Conn, queues: None
+) -> None:
+    conn.execute(
+        "create function public.pooled() returns trigger language plpgsql as $$ begin"
+        " raise 'prepared statement \"S_1\" already exists' using errcode = '42P05'; end $$;"
+        " create trigger pooled before insert on pgbaton.inbox_row"
+        " for each statement execute function public.pooled()"
+    )
+    with pytest.raises(psycopg.errors.DuplicatePreparedStatement, match="A pooler") as said:
+        enqueue(steps, dsn, "orders", key="k", method="jdbc")
+    assert "max_prepared_statements" in str(said.value)
+
+
 # Nothing to do, and errors ----------------------------------------------------------------------
 def test_an_empty_dataframe_is_no_jobs(
     steps: DataFrame, dsn: str, queues: None, method: str
