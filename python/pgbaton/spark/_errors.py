@@ -64,8 +64,8 @@ def hint_for(sqlstate: str | None, said: str | None) -> str | None:
     if said is None and sqlstate in PREPARED_ELSEWHERE:
         return (
             "A pooler in transaction mode mixes up the driver's prepared statements: use the "
-            'method "datasource", pool by session, or set max_prepared_statements in PgBouncer 1.21 '
-            "or newer."
+            'method "datasource", pool by session, or set max_prepared_statements in PgBouncer '
+            "1.21 or newer."
         )
     return said
 
