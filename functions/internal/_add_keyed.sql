@@ -95,17 +95,17 @@ begin
     end if;
     if cardinality(v_runs) = v_jobs then
         select
-            array(select generate_series(1, v_jobs)) as firsts, v_ids as los, v_ids as his, v_keys as singleton_keys,
+            v_ids as los, v_ids as his, v_keys as singleton_keys,
             v_is_head as are_heads, _add_keyed.lane_ids, _add_keyed.run_ats
         into v_spans;
     else
-        -- Neighbours that wait behind the same job share a span, cut where an id is a multiple of 64 or a ticket ends.
+        -- Neighbours that wait behind the same job share a span, cut where an id is a multiple of 64.
         v_starts := array(
             select u.ordinal from (
                 select
                     generate_series(1, v_jobs) as ordinal, unnest(v_ids) as id, unnest(null::bigint || v_ids) as last_id
             ) as u
-            where u.ordinal is not null and (u.id is distinct from u.last_id + 1 or u.id & 63 = 1 or u.ordinal & 63 = 1)
+            where u.ordinal is not null and (u.id is distinct from u.last_id + 1 or u.id & 63 = 1)
             union
             select unnest(v_runs)
             union
@@ -118,15 +118,17 @@ begin
             order by 1
         );
         select
-            v_starts as firsts, array_agg(v_ids[u.first]) as los, array_agg(v_ids[u.next - 1]) as his,
+            array_agg(v_ids[u.first]) as los, array_agg(v_ids[u.next - 1]) as his,
             array_agg(v_keys[u.first]) as singleton_keys, array_agg(v_is_head[u.first]) as are_heads,
             array_agg(_add_keyed.lane_ids[u.first]) as lane_ids, array_agg(_add_keyed.run_ats[u.first]) as run_ats
         into v_spans
         from (select unnest(v_starts) as first, unnest(v_starts[2:] || (v_jobs + 1)) as next) as u;
     end if;
-    -- The order of keys: a ticket is good for 64 jobs, here as in a span. What is claimable draws one of its own, since
+    -- The order of keys: a ticket is good for 64 ids, as a span is. What is claimable draws one of its own, since
     -- watermarks measure by them how many dead rows a claim may pass.
-    v_tickets := array(select nextval('pgbaton.position_seq') from generate_series(1, v_jobs, 64));
+    v_tickets := array(
+        select nextval('pgbaton.position_seq') from generate_series((v_ids[1] - 1) / 64, (v_ids[v_jobs] - 1) / 64)
+    );
     insert into pgbaton.span (
         lo, hi, position, key_position, run_at, day, queue_id, lane_id, state, ready, singleton_key, held_key,
         policy
@@ -146,11 +148,11 @@ begin
         i.line_key, case when i.is_head then i.line_key end, nullif(queue.policy, 'fifo')
     from (
         select
-            u.lo, u.hi, v_tickets[(u.first - 1) / 64 + 1] + (u.first - 1) % 64 as place, u.lane_id, u.is_head,
+            u.lo, u.hi, v_tickets[(u.lo - 1) / 64 - (v_ids[1] - 1) / 64 + 1] + (u.lo - 1) % 64 as place, u.lane_id, u.is_head,
             coalesce(u.run_at, _add_keyed.run_at) as run_at, coalesce(u.singleton_key, '') as line_key
         from (
             select
-                unnest(v_spans.firsts) as first, unnest(v_spans.los) as lo, unnest(v_spans.his) as hi,
+                unnest(v_spans.los) as lo, unnest(v_spans.his) as hi,
                 unnest(v_spans.lane_ids) as lane_id, unnest(v_spans.run_ats) as run_at,
                 unnest(v_spans.singleton_keys) as singleton_key, unnest(v_spans.are_heads) as is_head
         ) as u
