@@ -37,19 +37,25 @@ declare
 begin
     v_runs := array(
         select u.ordinal from (
-            select
-                generate_series(1, v_jobs) as ordinal, unnest(v_keys) as key, unnest(null::text || v_keys) as last_key,
-                unnest(lane_ids) as lane_id, unnest(null::integer || lane_ids) as last_lane_id,
-                unnest(run_ats) as run_at, unnest(null::timestamptz || run_ats) as last_run_at
+            select generate_series(1, v_jobs) as ordinal, unnest(v_keys) as key, unnest(null::text || v_keys) as last_key
         ) as u
-        -- The last ones are one longer.
-        where u.ordinal is not null and (
-            u.ordinal = 1
-            or u.key is distinct from u.last_key
-            or u.lane_id is distinct from u.last_lane_id
-            or u.run_at is distinct from u.last_run_at
-        )
+        where u.ordinal = 1 or (u.ordinal > 1 and u.key is distinct from u.last_key)
     );
+    if num_nonnulls(lane_ids, run_ats) > 0 then
+        v_runs := array(
+            select unnest(v_runs)
+            union
+            select u.ordinal from (
+                select
+                    generate_series(1, v_jobs) as ordinal,
+                    unnest(lane_ids) as lane_id, unnest(null::integer || lane_ids) as last_lane_id,
+                    unnest(run_ats) as run_at, unnest(null::timestamptz || run_ats) as last_run_at
+            ) as u
+            where u.ordinal > 1
+                and (u.lane_id is distinct from u.last_lane_id or u.run_at is distinct from u.last_run_at)
+            order by 1
+        );
+    end if;
     -- Only a FIFO job holds its key while it waits for its time.
     select array_agg(k.line_key), array_agg(k.first) into v_line_keys, v_firsts
     from (
@@ -105,7 +111,7 @@ begin
                 select
                     generate_series(1, v_jobs) as ordinal, unnest(v_ids) as id, unnest(null::bigint || v_ids) as last_id
             ) as u
-            where u.ordinal is not null and (u.id is distinct from u.last_id + 1 or u.id & 63 = 1)
+            where u.ordinal > 1 and (u.id is distinct from u.last_id + 1 or u.id & 63 = 1)
             union
             select unnest(v_runs)
             union
