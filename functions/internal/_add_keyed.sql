@@ -136,8 +136,8 @@ begin
         select nextval('pgbaton.position_seq') from generate_series((v_ids[1] - 1) / 64, (v_ids[v_jobs] - 1) / 64)
     );
     insert into pgbaton.span (
-        lo, hi, position, key_position, run_at, day, queue_id, lane_id, state, ready, singleton_key, held_key,
-        policy
+        lo, hi, position, key_position, run_at, day, queue_id, lane_id, state, slot, ready, singleton_key,
+        held_key, policy
     )
     select
         i.lo, i.hi, case when i.is_head then nextval('pgbaton.position_seq') else i.place end, i.place, i.run_at,
@@ -147,6 +147,8 @@ begin
                 then 'pending'::pgbaton.job_state
             else 'waiting'
         end,
+        -- As _slot has it for fifo and singleton.
+        case when i.is_head then 1 + i.lo % 32767 end,
         i.is_head and (i.run_at is null or i.run_at <= v_now)
             and not (v_has_paused and exists (
                 select from pgbaton.paused_key as k where k.queue_id = queue.id and k.singleton_key = i.line_key

@@ -15,11 +15,8 @@ begin
             limit 1 offset 0
         ) or exists (
             select from pgbaton.span as s
-            where s.queue_id = _busy_keys.queue_id and s.held_key = k.singleton_key and s.state <> 'pending'
-            offset 0
-        ) or exists (
-            select from pgbaton.span as s
-            where s.queue_id = _busy_keys.queue_id and s.held_key = k.singleton_key and s.state = 'pending'
+            where s.queue_id = _busy_keys.queue_id and s.singleton_key = k.singleton_key
+                and s.slot is not null and s.held_key is not null
             offset 0
         )
     );

@@ -28,7 +28,7 @@ begin
     select coalesce(array_agg(
         row(
             c.lo, c.lo, 0, null, null, null, null, null, null, null, c.day, c.queue_id, c.lane_id, 'active', c.attempt,
-            c.extra_attempts, false, null, null, c.worker_id, null
+            c.extra_attempts, null, false, null, null, c.worker_id, null
         )::pgbaton.span
     ), '{}') into v_spans
     from completed as c;

@@ -47,7 +47,7 @@ begin
     ), put_back as (
         insert into pgbaton.span (
             lo, hi, position, key_position, claimed_at, started_at, run_at, changed_at, day, queue_id, lane_id,
-            state, attempt, extra_attempts, ready, singleton_key, held_key, worker_id, policy
+            state, attempt, extra_attempts, slot, ready, singleton_key, held_key, worker_id, policy
         )
         select
             f.job_id, f.job_id,
@@ -55,12 +55,12 @@ begin
                 else (f.span).position + (f.job_id - (f.span).lo) end,
             (f.span).key_position, (f.span).claimed_at, (f.span).started_at, f.again_at, v_now, (f.span).day,
             (f.span).queue_id, (f.span).lane_id,
-            case
-                when f.again_at is null then 'failed'::pgbaton.job_state
-                when f.is_back_in_line then 'waiting'
-                else 'retry'
-            end,
+            n.state,
             (f.span).attempt, (f.span).extra_attempts,
+            pgbaton._slot(
+                (f.span).policy, n.state, (f.span).claimed_at, (f.span).attempt,
+                case when f.keeps_key then (f.span).held_key end, f.job_id
+            ),
             f.is_ready and not (v_has_paused and exists (
                 select from pgbaton.paused_key as k
                 where k.queue_id = (f.span).queue_id and k.singleton_key = (f.span).held_key
@@ -68,6 +68,15 @@ begin
             (f.span).singleton_key,
             case when f.keeps_key then (f.span).held_key end, (f.span).worker_id, (f.span).policy
         from failing as f
+        cross join lateral (
+            select
+                case
+                    when f.again_at is null then 'failed'::pgbaton.job_state
+                    when f.is_back_in_line then 'waiting'
+                    else 'retry'
+                end as state
+            offset 0
+        ) as n
     ), queued as (
         insert into pgbaton.baton_release (queue_id, singleton_key)
         select (f.span).queue_id, (f.span).singleton_key from failing as f where f.is_back_in_line

@@ -39,7 +39,7 @@ begin
         ) as w
     )
     update pgbaton.span as s
-    set held_key = null, key_position = null,
+    set held_key = null, key_position = null, slot = null,
         state = case
             when s.state <> 'waiting' then s.state
             when s.claimed_at is null then 'pending'

@@ -19,11 +19,8 @@ begin
         select p.queue_id, p.held_key from unnest(v_promoted) as p
     ) and not exists (
         select from pgbaton.span as s
-        where s.queue_id = f.queue_id and s.held_key = f.singleton_key and s.state <> 'pending'
-        offset 0
-    ) and not exists (
-        select from pgbaton.span as s
-        where s.queue_id = f.queue_id and s.held_key = f.singleton_key and s.state = 'pending'
+        where s.queue_id = f.queue_id and s.singleton_key = f.singleton_key
+            and s.slot is not null and s.held_key is not null
         offset 0
     ) and exists (
         select from pgbaton.span as s

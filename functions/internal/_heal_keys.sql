@@ -33,11 +33,8 @@ begin
         from waiting as w
         where w.step > 0 and not exists (
             select from pgbaton.span as s
-            where s.queue_id = w.queue_id and s.held_key = w.singleton_key and s.state <> 'pending'
-            offset 0
-        ) and not exists (
-            select from pgbaton.span as s
-            where s.queue_id = w.queue_id and s.held_key = w.singleton_key and s.state = 'pending'
+            where s.queue_id = w.queue_id and s.singleton_key = w.singleton_key
+                and s.slot is not null and s.held_key is not null
             offset 0
         ) and not exists (
             select from pgbaton.baton_release as r

@@ -6,11 +6,8 @@ declare
     v_span pgbaton.span;
 begin
     select s.* into v_span from pgbaton.span as s
-    where s.queue_id = _holder.queue_id and s.held_key = _holder.singleton_key and s.state <> 'pending';
-    if not found then
-        select s.* into v_span from pgbaton.span as s
-        where s.queue_id = _holder.queue_id and s.held_key = _holder.singleton_key and s.state = 'pending';
-    end if;
+    where s.queue_id = _holder.queue_id and s.singleton_key = _holder.singleton_key
+        and s.slot is not null and s.held_key is not null;
     return v_span;
 end;
 $$;

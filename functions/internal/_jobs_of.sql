@@ -13,8 +13,7 @@ begin
             or (s.policy = 'stately' and exists (
                 -- One job of a key may be in retry: the next one that fails, fails for good.
                 select from pgbaton.span as r
-                where r.queue_id = s.queue_id and r.singleton_key = s.singleton_key and r.policy = 'stately'
-                    and r.state in ('retry', 'unknown_retry', 'waiting') and r.attempt > 0 and r.lo <> s.lo
+                where r.queue_id = s.queue_id and r.singleton_key = s.singleton_key and r.slot = -2 and r.lo <> s.lo
                 offset 0
             ))
     from unnest(spans) as s

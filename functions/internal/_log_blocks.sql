@@ -13,7 +13,7 @@ begin
             where w.queue_id = s.queue_id and w.singleton_key = s.held_key and w.state = 'waiting'
         )
     from pgbaton.span as s
-    where s.held_key is not null and s.state in ('failed', 'retry') and not s.ready
+    where s.held_key is not null and s.slot <= 0 and s.state in ('failed', 'retry') and not s.ready
         and s.changed_at < at - interval '5 minutes'
     order by s.queue_id, s.held_key, s.lo
     limit 10000

@@ -71,13 +71,13 @@ begin
             resized_his := array[v_hi + v_missing];
             insert into pgbaton.span (
                 lo, hi, position, key_position, lease_token, lease_until, claimed_at, started_at, run_at, changed_at,
-                day, queue_id, lane_id, state, attempt, extra_attempts, ready, singleton_key, held_key, worker_id,
+                day, queue_id, lane_id, state, attempt, extra_attempts, slot, ready, singleton_key, held_key, worker_id,
                 policy
             )
             select
                 v_hi + v_missing + 1, s.hi, s.position + (v_hi + v_missing + 1 - s.lo), s.key_position, s.lease_token,
                 s.lease_until, s.claimed_at, s.started_at, s.run_at, s.changed_at, s.day, s.queue_id, s.lane_id,
-                s.state, s.attempt, s.extra_attempts, s.ready, s.singleton_key, s.held_key, s.worker_id, s.policy
+                s.state, s.attempt, s.extra_attempts, s.slot, s.ready, s.singleton_key, s.held_key, s.worker_id, s.policy
             from pgbaton.span as s where s.lo = v_lo;
         end if;
         if v_lanes.are_behind[v_lane] then

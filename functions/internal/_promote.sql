@@ -24,11 +24,8 @@ begin
         -- In one statement, so that whoever promoted the same key meanwhile also changed the head we saw.
         where not may_be_held or not exists (
             select from pgbaton.span as s
-            where s.queue_id = f.queue_id and s.held_key = f.singleton_key and s.state <> 'pending'
-            offset 0
-        ) and not exists (
-            select from pgbaton.span as s
-            where s.queue_id = f.queue_id and s.held_key = f.singleton_key and s.state = 'pending'
+            where s.queue_id = f.queue_id and s.singleton_key = f.singleton_key
+                and s.slot is not null and s.held_key is not null
             offset 0
         )
     ), locked as materialized (
@@ -47,7 +44,12 @@ begin
                 select from pgbaton.paused_key as k
                 where k.queue_id = s.queue_id and k.singleton_key = s.singleton_key
             )),
-            held_key = s.singleton_key, position = nextval('pgbaton.position_seq')
+            held_key = s.singleton_key,
+            slot = pgbaton._slot(
+                s.policy, case when s.claimed_at is null then 'pending'::pgbaton.job_state else 'retry' end,
+                s.claimed_at, s.attempt, s.singleton_key, s.lo
+            ),
+            position = nextval('pgbaton.position_seq')
         -- Not a join: where the table seems to be empty it would read all of the index, dead entries included.
         where s.lo = any (array(select l.lo from locked as l where l.state = 'waiting'))
         returning s.*

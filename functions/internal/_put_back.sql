@@ -10,12 +10,12 @@ begin
     if is_busy then
         insert into pgbaton.span (
             lo, hi, position, key_position, lease_token, lease_until, claimed_at, started_at, run_at, changed_at, day,
-            queue_id, lane_id, state, attempt, extra_attempts, ready, singleton_key, held_key, worker_id, policy
+            queue_id, lane_id, state, attempt, extra_attempts, slot, ready, singleton_key, held_key, worker_id, policy
         )
         select
             g.id, g.id, whole.position + (g.id - whole.lo), whole.key_position + (g.id - whole.lo), whole.lease_token,
             whole.lease_until, whole.claimed_at, whole.started_at, whole.run_at, whole.changed_at, whole.day, whole.queue_id,
-            whole.lane_id, whole.state, whole.attempt, whole.extra_attempts, whole.ready, whole.singleton_key,
+            whole.lane_id, whole.state, whole.attempt, whole.extra_attempts, whole.slot, whole.ready, whole.singleton_key,
             whole.held_key, whole.worker_id, whole.policy
         from generate_series(lo, hi) as g (id);
         return;

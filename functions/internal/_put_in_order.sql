@@ -34,6 +34,10 @@ begin
         held_key = case
             when r.place = 1 and not (s.state = 'failed' and queue.on_exhausted = 'continue') then s.singleton_key
         end,
+        slot = case
+            when r.place = 1 and not (s.state = 'failed' and queue.on_exhausted = 'continue')
+                then pgbaton._slot(null, s.state, s.claimed_at, s.attempt, s.singleton_key, s.lo)
+        end,
         ready = s.ready and r.place = 1,
         state = case
             when r.place > 1 and s.state in ('pending', 'retry', 'unknown_retry') then 'waiting' else s.state

@@ -10,23 +10,11 @@ begin
     end if;
     -- Producers of one key one after the other; a new statement sees what the last one committed.
     perform pg_advisory_xact_lock(pgbaton._lock_class(), pgbaton._stripe(queue.id, v_key));
-    return case queue.policy
-        when 'short' then (
-            select s.lo from pgbaton.span as s
-            where s.queue_id = queue.id and s.singleton_key = v_key
-                and s.policy = 'short' and s.state = 'pending'
-        )
-        when 'stately' then (
-            select s.lo from pgbaton.span as s
-            where s.queue_id = queue.id and s.singleton_key = v_key
-                and s.policy = 'stately' and s.state in ('pending', 'waiting') and s.claimed_at is null
-        )
-        when 'exclusive' then (
-            select s.lo from pgbaton.span as s
-            where s.queue_id = queue.id and s.singleton_key = v_key
-                and s.policy = 'exclusive' and s.state in ('pending', 'retry', 'unknown_retry', 'active', 'cancelling')
-        )
-    end;
+    return (
+        select s.lo from pgbaton.span as s
+        where s.queue_id = queue.id and s.singleton_key = v_key
+            and s.slot = case when queue.policy = 'exclusive' then 0 else -1 end
+    );
 end;
 $$;
 comment on function pgbaton._queued_job(pgbaton.queue, text) is

@@ -8,22 +8,25 @@ declare
 begin
     insert into pgbaton.span (
         lo, hi, position, key_position, claimed_at, started_at, run_at, changed_at, day, queue_id, lane_id, state,
-        attempt, extra_attempts, ready, singleton_key, held_key,
-        worker_id, policy
+        attempt, extra_attempts, slot, ready, singleton_key, held_key, worker_id, policy
     )
     select
         s.lo, s.hi, s.position, s.key_position, s.claimed_at, s.started_at, _requeue.run_at, pgbaton._now(), s.day,
-        s.queue_id, s.lane_id, case when b.is_beside then 'waiting' else _requeue.state end, s.attempt,
-        s.extra_attempts,
+        s.queue_id, s.lane_id, b.state, s.attempt, s.extra_attempts,
+        pgbaton._slot(s.policy, b.state, s.claimed_at, s.attempt, b.held_key, s.lo),
         v_is_ready and not b.is_beside and not (v_has_paused and exists (
             select from pgbaton.paused_key as k
             where k.queue_id = s.queue_id and k.singleton_key = s.held_key
         )), s.singleton_key,
-        case when v_is_ready or s.policy is null then s.held_key end, s.worker_id, s.policy
+        b.held_key, s.worker_id, s.policy
     from unnest(spans) as s
     -- It ran beside the holder of its key when set_fifo_mode put the queue in order: back into line.
     cross join lateral (
-        select s.policy is null and s.key_position is not null and s.held_key is null as is_beside
+        select
+            l.is_beside, case when l.is_beside then 'waiting' else _requeue.state end as state,
+            case when v_is_ready or s.policy is null then s.held_key end as held_key
+        from (select s.policy is null and s.key_position is not null and s.held_key is null as is_beside) as l
+        offset 0
     ) as b;
     insert into pgbaton.baton_release (queue_id, singleton_key)
     select s.queue_id, s.singleton_key from unnest(spans) as s

@@ -6,15 +6,9 @@ declare
     v_other bigint;
 begin
     perform pg_advisory_xact_lock(pgbaton._lock_class(), pgbaton._stripe(span.queue_id, span.singleton_key));
-    if span.policy = 'exclusive' then
-        select s.lo into v_other from pgbaton.span as s
-        where s.queue_id = span.queue_id and s.singleton_key = span.singleton_key and s.policy = 'exclusive'
-            and s.state in ('pending', 'retry', 'unknown_retry', 'active', 'cancelling');
-    else
-        select s.lo into v_other from pgbaton.span as s
-        where s.queue_id = span.queue_id and s.singleton_key = span.singleton_key and s.policy = 'stately'
-            and s.state in ('retry', 'unknown_retry', 'waiting') and s.attempt > 0;
-    end if;
+    select s.lo into v_other from pgbaton.span as s
+    where s.queue_id = span.queue_id and s.singleton_key = span.singleton_key
+        and s.slot = case when span.policy = 'exclusive' then 0 else -2 end;
     if v_other is not null then
         raise exception using
             errcode = 'PB006',

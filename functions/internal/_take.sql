@@ -50,7 +50,7 @@ begin
             row(
                 p.piece_lo, p.piece_hi, p.position + (p.piece_lo - p.lo), p.key_position + (p.piece_lo - p.lo),
                 p.lease_token, p.lease_until, p.claimed_at, p.started_at, p.run_at, p.changed_at, p.day, p.queue_id, p.lane_id, p.state, p.attempt,
-                p.extra_attempts, p.ready, p.singleton_key, p.held_key, p.worker_id, p.policy
+                p.extra_attempts, p.slot, p.ready, p.singleton_key, p.held_key, p.worker_id, p.policy
             )::pgbaton.span
             order by p.piece_lo
         ),

@@ -39,7 +39,7 @@ begin
         select s.queue_id, count(*) as keys, min(s.changed_at) as since, max(r.retry_count) as retries
         from pgbaton.span as s
         left join pgbaton.job_report as r on r.job_id = s.lo and r.day = s.day
-        where s.held_key is not null and s.state in ('failed', 'retry') and not s.ready
+        where s.held_key is not null and s.slot <= 0 and s.state in ('failed', 'retry') and not s.ready
             and (v_queue_ids is null or s.queue_id = any (v_queue_ids))
         group by s.queue_id
     ) as b on b.queue_id = q.id

@@ -44,6 +44,9 @@ begin
             v_span.key_position := nextval('pgbaton.position_seq');
         end if;
     end if;
+    v_span.slot := pgbaton._slot(
+        v_span.policy, v_span.state, v_span.claimed_at, v_span.attempt, v_span.held_key, v_span.lo
+    );
     insert into pgbaton.span values (v_span.*);
     if v_span.ready and exists (select from pgbaton.sleeper) then
         perform pgbaton._wake(array[v_span.lane_id]);

@@ -70,6 +70,7 @@ begin
         set
             hi = coalesce(v_resized_his[array_position(v_resized_los, s.lo)], s.hi),
             state = 'active',
+            slot = case when s.held_key is not null or s.policy = 'exclusive' then 0 end,  -- as _slot has it
             ready = false,
             attempt = s.attempt + 1,
             lease_token = v_token,

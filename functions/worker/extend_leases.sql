@@ -23,7 +23,7 @@ begin
         s.lo, s.hi, s.position, s.key_position, s.lease_token,
         pgbaton._after(v_now, coalesce(lease, (select q.lease from pgbaton.queue as q where q.id = s.queue_id))),
         s.claimed_at, s.started_at, s.run_at, s.changed_at, s.day, s.queue_id, s.lane_id, s.state, s.attempt,
-        s.extra_attempts, s.ready, s.singleton_key, s.held_key, s.worker_id, s.policy
+        s.extra_attempts, s.slot, s.ready, s.singleton_key, s.held_key, s.worker_id, s.policy
     from unnest(v_spans) as s;
     return query select * from pgbaton._verdicts(job_ids, v_spans, lease_token, 'cancel_requested');
 end;

@@ -20,7 +20,7 @@ begin
         array(
             select row(
                 s.lo, s.hi, s.position, s.key_position, null, null, s.claimed_at, s.started_at, null, null, s.day,
-                s.queue_id, s.lane_id, s.state, s.attempt - 1, s.extra_attempts, s.ready, s.singleton_key,
+                s.queue_id, s.lane_id, s.state, s.attempt - 1, s.extra_attempts, s.slot, s.ready, s.singleton_key,
                 s.held_key, s.worker_id, s.policy
             )::pgbaton.span
             from unnest(v_spans) as s

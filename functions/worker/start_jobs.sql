@@ -18,7 +18,7 @@ begin
         select row(
             s.lo, s.hi, s.position, s.key_position, s.lease_token, s.lease_until, s.claimed_at,
             coalesce(s.started_at, v_now), s.run_at, s.changed_at, s.day, s.queue_id, s.lane_id, s.state, s.attempt,
-            s.extra_attempts, s.ready, s.singleton_key, s.held_key, s.worker_id, s.policy
+            s.extra_attempts, s.slot, s.ready, s.singleton_key, s.held_key, s.worker_id, s.policy
         )::pgbaton.span
         from unnest(v_spans) as s
     );

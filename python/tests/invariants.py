@@ -78,6 +78,11 @@ RULES: dict[str, LiteralString] = {
             where r.queue_id = w.queue_id and r.singleton_key = w.singleton_key
         )
     """,
+    "a span takes of its key what its state says": """
+        select s.lo, s.policy, s.state, s.held_key, s.slot from pgbaton.span as s
+        where s.slot is distinct from
+            pgbaton._slot(s.policy, s.state, s.claimed_at, s.attempt, s.held_key, s.lo)
+    """,
     "ready means claimable; what is not ready waits for its time": """
         select s.lo, s.state, s.ready, s.run_at from pgbaton.span as s
         where (s.ready and coalesce(s.run_at > pgbaton._now(), false))

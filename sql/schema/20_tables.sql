@@ -113,6 +113,7 @@ create table pgbaton.span (
     state pgbaton.job_state not null,
     attempt integer not null default 0,
     extra_attempts integer not null default 0,
+    slot smallint,
     ready boolean not null,
     singleton_key text,
     held_key text,
@@ -145,12 +146,15 @@ comment on column pgbaton.span.lane_id is 'Its lane.';
 comment on column pgbaton.span.state is 'State of its jobs.';
 comment on column pgbaton.span.attempt is 'Claims so far that count as attempts.';
 comment on column pgbaton.span.extra_attempts is 'Attempts granted by an operator beyond the limit.';
+comment on column pgbaton.span.slot is
+'What it takes of its key, see _slot: of one key there is one row for each. Null when its key has room for any number
+of such jobs.';
 comment on column pgbaton.span.ready is 'True exactly when it may be claimed now.';
 comment on column pgbaton.span.singleton_key is 'Key of the jobs; a span of one unless they wait.';
 comment on column pgbaton.span.held_key is 'The key whose baton it holds, else null.';
 comment on column pgbaton.span.worker_id is 'Who claimed it last.';
 comment on column pgbaton.span.policy is
-'Policy of its queue when that is short, singleton, stately or exclusive, for the indexes that hold it.';
+'Policy of its queue when that is short, singleton, stately or exclusive.';
 
 create table pgbaton.job_history (
     lo bigint not null,

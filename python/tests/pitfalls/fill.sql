@@ -29,12 +29,12 @@ language sql as $$
         group by (p.id - 1) / 64, p.day, p.queue_id, p.lane_id
     )
     insert into pgbaton.span (
-        lo, hi, position, key_position, day, queue_id, lane_id, state, ready, singleton_key, held_key
+        lo, hi, position, key_position, day, queue_id, lane_id, state, ready, singleton_key, held_key, slot
     )
     select
         p.id, p.id, p.position, p.position, p.day, p.queue_id, p.lane_id,
         case when p.is_head then 'pending'::pgbaton.job_state else 'waiting' end, p.is_head, p.key,
-        case when p.is_head then p.key end
+        case when p.is_head then p.key end, case when p.is_head then 1 + p.id % 32767 end
     from placed as p
     where p.key is not null;
 

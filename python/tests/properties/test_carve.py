@@ -83,14 +83,15 @@ INSERT = """
     insert into pgbaton.span (
         lo, hi, position, state, lease_token, held_key, singleton_key, ready, day, queue_id,
         lane_id, attempt, extra_attempts, worker_id, lease_until, claimed_at, started_at, run_at,
-        changed_at, key_position
+        changed_at, key_position, slot
     )
     values (
         %s, %s, %s, %s, %s, %s, case when %s then 'key of one, or of those that wait' end,
         %s in ('pending', 'retry'), date '2030-01-01' + %s, %s % 7, %s % 5, %s % 3, %s % 4,
         'worker of ' || %s, 'epoch'::timestamptz + %s * interval '1 s',
         'epoch'::timestamptz + %s * interval '2 s', 'epoch'::timestamptz + %s * interval '3 s',
-        'epoch'::timestamptz + %s * interval '4 s', 'epoch'::timestamptz + %s * interval '5 s', %s
+        'epoch'::timestamptz + %s * interval '4 s', 'epoch'::timestamptz + %s * interval '5 s', %s,
+        case when %s <> 'waiting' then %s end
     )
 """.replace(" % ", " %% ")
 
@@ -112,7 +113,8 @@ def test_carve_takes_the_jobs_and_leaves_the_rest_as_it_was(
                 INSERT,
                 [s.lo, s.hi, s.position, s.state, s.token, s.key]
                 + [s.lo == s.hi or s.state == "waiting", s.state]
-                + [s.lo] * 12,
+                + [s.lo] * 12
+                + [s.state, s.lo],
             )
         before = other_columns(shared)
         shared.execute(
