@@ -34,7 +34,7 @@ begin
         job_id, job_id, v_position, case when not v_is_plain then v_position end, null, null, null, null, run_at, null,
         pgbaton._day(v_now), queue.id, lane_id,
         case when v_is_head or not v_is_in_line then 'pending'::pgbaton.job_state else 'waiting' end,
-        0, 0, null, v_is_head and v_is_due and not v_is_paused, v_key,
+        0, null, null, v_is_head and v_is_due and not v_is_paused, v_key,
         case when v_is_in_line and v_is_head then v_key end, null,
         case when queue.policy not in ('standard', 'fifo') then queue.policy end
     );

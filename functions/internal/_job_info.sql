@@ -10,7 +10,7 @@ declare
 begin
     select
         j.id, q.name, l.job_type, l.tags, l.priority, j.singleton_key, coalesce(h.attempt, s.attempt),
-        coalesce((j.options).max_attempts, q.max_attempts) + coalesce(h.extra_attempts, s.extra_attempts),
+        coalesce((j.options).max_attempts, q.max_attempts) + coalesce(h.extra_attempts, s.extra_attempts, 0),
         j.payload, j.created_at, coalesce(h.run_at, s.run_at), coalesce(h.claimed_at, s.claimed_at), s.lease_until,
         s.lease_token, coalesce(h.state, s.state), r.result, r.last_error,
         case when h.state = 'completed' then 100 else r.progress end, r.current_stage, r.events_count,

@@ -9,7 +9,7 @@ begin
     return query
     select
         j.id, j.payload, j.options, q, s::pgbaton.span,
-        coalesce(s.attempt >= coalesce((j.options).max_attempts, q.max_attempts) + s.extra_attempts, false)
+        coalesce(s.attempt >= coalesce((j.options).max_attempts, q.max_attempts) + coalesce(s.extra_attempts, 0), false)
             or (s.policy = 'stately' and exists (
                 -- One job of a key may be in retry: the next one that fails, fails for good.
                 select from pgbaton.span as r

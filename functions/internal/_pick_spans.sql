@@ -9,7 +9,7 @@ declare
     v_ready cursor (a_lane_id integer, a_from bigint, a_to bigint) for
         select
             s.lo, s.hi, s.day,
-            s.hi = s.lo and s.attempt = 0 and s.extra_attempts = 0
+            s.hi = s.lo and s.attempt = 0 and s.extra_attempts is null
             and num_nonnulls(s.singleton_key, s.run_at, s.started_at) = 0 as is_lone
         from pgbaton.span as s
         where s.lane_id = a_lane_id and s.ready and s.position between a_from and a_to

@@ -99,7 +99,7 @@ begin
     -- Spans in line and the jobs of each in order: nothing is left to sort.
     select
         j.id, s.queue, s.job_type, s.tags, s.priority, s.singleton_key, s.attempt,
-        coalesce((j.options).max_attempts, s.max_attempts) + s.extra_attempts,
+        coalesce((j.options).max_attempts, s.max_attempts) + coalesce(s.extra_attempts, 0),
         j.payload, j.created_at, s.run_at, v_claimed_at, s.lease_until, v_token,
         (j.options).headers
     from in_line as s

@@ -23,7 +23,7 @@ begin
     return query
     select
         j.id, q.name, l.job_type, l.tags, l.priority, j.singleton_key, s.attempt,
-        coalesce((j.options).max_attempts, q.max_attempts) + s.extra_attempts,
+        coalesce((j.options).max_attempts, q.max_attempts) + coalesce(s.extra_attempts, 0),
         j.payload, j.created_at, s.run_at, s.claimed_at, s.lease_until, s.lease_token,
         (j.options).headers
     from (

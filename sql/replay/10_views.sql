@@ -3,7 +3,7 @@
 create or replace view pgbaton.live_jobs as
 select
     j.id, q.name as queue, l.job_type, l.tags, l.priority, j.singleton_key, s.state, s.attempt,
-    coalesce((j.options).max_attempts, q.max_attempts) + s.extra_attempts as max_attempts,
+    coalesce((j.options).max_attempts, q.max_attempts) + coalesce(s.extra_attempts, 0) as max_attempts,
     j.payload, j.created_at, s.run_at, s.claimed_at, s.started_at, s.lease_until, s.worker_id,
     s.held_key is not null as holds_key, r.retry_count, r.last_error, r.progress, r.current_stage, s.lo as range_id
 from pgbaton.span as s

@@ -112,7 +112,7 @@ create table pgbaton.span (
     lane_id integer not null,
     state pgbaton.job_state not null,
     attempt integer not null default 0,
-    extra_attempts integer not null default 0,
+    extra_attempts integer,
     slot smallint,
     ready boolean not null,
     singleton_key text,
@@ -145,7 +145,7 @@ comment on column pgbaton.span.queue_id is 'Its queue.';
 comment on column pgbaton.span.lane_id is 'Its lane.';
 comment on column pgbaton.span.state is 'State of its jobs.';
 comment on column pgbaton.span.attempt is 'Claims so far that count as attempts.';
-comment on column pgbaton.span.extra_attempts is 'Attempts granted by an operator beyond the limit.';
+comment on column pgbaton.span.extra_attempts is 'Attempts granted by an operator beyond the limit; null is none.';
 comment on column pgbaton.span.slot is
 'What it takes of its key, see _slot: of one key there is one row for each. Null when its key has room for any number
 of such jobs.';
@@ -169,7 +169,7 @@ create table pgbaton.job_history (
     lane_id integer not null,
     state pgbaton.job_state not null,
     attempt integer not null,
-    extra_attempts integer not null,
+    extra_attempts integer,
     worker_id text,
     resolution text
 ) partition by range (day);
@@ -187,7 +187,7 @@ comment on column pgbaton.job_history.queue_id is 'Their queue.';
 comment on column pgbaton.job_history.lane_id is 'Their lane.';
 comment on column pgbaton.job_history.state is 'Final state; failed when an operator resolved a failed job.';
 comment on column pgbaton.job_history.attempt is 'Attempts made.';
-comment on column pgbaton.job_history.extra_attempts is 'Attempts granted by an operator.';
+comment on column pgbaton.job_history.extra_attempts is 'Attempts granted by an operator; null is none.';
 comment on column pgbaton.job_history.worker_id is 'Who claimed them last.';
 comment on column pgbaton.job_history.resolution is 'How an operator resolved them: skipped or deleted.';
 

@@ -161,7 +161,7 @@ FAULTS = [
         "neighbours of different attempts are merged",
         "_pick_spans",
         (
-            ("s.attempt = 0 and s.extra_attempts = 0", "s.extra_attempts = 0"),
+            ("s.attempt = 0 and s.extra_attempts is null", "s.extra_attempts is null"),
             (
                 "num_nonnulls(s.singleton_key, s.run_at, s.started_at)",
                 "num_nonnulls(s.singleton_key)",
