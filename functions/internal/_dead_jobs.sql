@@ -15,7 +15,7 @@ begin
     inner join pgbaton.lane as l on l.id = s.lane_id
     inner join pgbaton.queue as q on q.id = s.queue_id
     left join pgbaton.job_report as r on r.job_id = j.id and r.day = j.day
-    where s.state = 'failed'
+    where s.state = 'failed' and not s.ready and s.run_at is null
         and (queue_ids is null or s.queue_id = any (queue_ids))
         and (filter ->> 'job_type' is null or l.job_type = filter ->> 'job_type')
         and l.tags @> v_tags

@@ -35,7 +35,7 @@ as $$
         from pgbaton.span as s
         inner join pgbaton.job_error as f
             on f.job_id = s.lo and f.day = s.day and f.attempt = s.attempt and f.failed_at = s.changed_at
-        where s.state = 'failed'
+        where s.state = 'failed' and not s.ready and s.run_at is null
     ) as e
     where (b.first_xid is null or e.xid >= b.first_xid)
         and (b.first_at is null or e.ended_at >= b.first_at)

@@ -11,7 +11,8 @@ begin
             from pgbaton.queue as q
             inner join pgbaton.span as s on s.queue_id = q.id
             cross join lateral generate_series(s.lo, s.hi) as g (id)
-            where q.dead_letter_retention is not null and s.state = 'failed' and s.held_key is null
+            where q.dead_letter_retention is not null and s.state = 'failed' and not s.ready
+                and s.run_at is null and s.held_key is null
                 and s.changed_at < pgbaton._after(at, -q.dead_letter_retention)
             limit 10000
         ),

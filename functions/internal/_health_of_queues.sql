@@ -11,7 +11,7 @@ declare
 begin
     select count(*) into v_stale from pgbaton.worker as w
     where w.heartbeat_at < at - interval '2 minutes' and exists (
-        select from pgbaton.span as s where s.state in ('active', 'cancelling') and s.worker_id = w.worker_id
+        select from pgbaton.span as s where s.lease_until is not null and s.worker_id = w.worker_id
     );
     check_name := 'stale workers';
     is_warn := v_stale > 0;
@@ -57,7 +57,7 @@ begin
     return next;
 
     select count(*) as jobs, count(*) filter (where s.held_key is not null) as keys into v_failed
-    from pgbaton.span as s where s.state = 'failed';
+    from pgbaton.span as s where s.state = 'failed' and not s.ready and s.run_at is null;
     check_name := 'failed jobs';
     is_warn := v_failed.jobs > 0;
     is_bad := v_failed.keys > 0;

@@ -10,7 +10,7 @@ begin
     with running as (
         select a.worker_id, sum(a.hi - a.lo + 1)::bigint as jobs
         from pgbaton.span as a
-        where a.state in ('active', 'cancelling') and (v_allowed is null or a.queue_id = any (v_allowed))
+        where a.lease_until is not null and (v_allowed is null or a.queue_id = any (v_allowed))
         group by a.worker_id
     )
     select

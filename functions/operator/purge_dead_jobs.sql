@@ -17,7 +17,8 @@ begin
             select g.id
             from pgbaton.span as s
             cross join lateral generate_series(s.lo, s.hi) as g (id)
-            where s.state = 'failed' and (v_queue_ids is null or s.queue_id = any (v_queue_ids))
+            where s.state = 'failed' and not s.ready and s.run_at is null
+                and (v_queue_ids is null or s.queue_id = any (v_queue_ids))
                 and (s.held_key is null or force)
         ),
         array['failed']::pgbaton.job_state[]

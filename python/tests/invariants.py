@@ -92,6 +92,10 @@ RULES: dict[str, LiteralString] = {
                     where p.queue_id = s.queue_id and p.singleton_key = s.held_key
                 ))
     """,
+    "a failed job waits for no time": """
+        select s.lo, s.ready, s.run_at from pgbaton.span as s
+        where s.state = 'failed' and (s.ready or s.run_at is not null)
+    """,
     "only a leased span has a token": """
         select s.lo, s.state, s.lease_token from pgbaton.span as s
         where (s.state in ('active', 'cancelling'))

@@ -12,17 +12,15 @@ create unique index span_slot_idx on pgbaton.span (queue_id, singleton_key, slot
 create index span_waiting_idx on pgbaton.span (queue_id, singleton_key, key_position)
 where state = 'waiting';
 
--- _make_due: what becomes claimable by the clock.
-create index span_due_idx on pgbaton.span (run_at)
-where not ready and state in ('pending', 'retry', 'unknown_retry');
+-- _make_due: what becomes claimable by the clock. Dead letters and blocked keys: failed jobs have no run_at, so that they
+-- stand behind all others. An index of their own would cost every write to span as much as this one.
+create index span_due_idx on pgbaton.span (run_at, queue_id)
+where not ready and state in ('pending', 'retry', 'unknown_retry', 'failed');
 
 -- _ended_leases: whose lease ended. complete_claim: what a claim still holds.
-create index span_lease_idx on pgbaton.span (lease_until) where state in ('active', 'cancelling');
+create index span_lease_idx on pgbaton.span (lease_until) where lease_until is not null;
 -- Not the same predicate: else the planner may look for ended leases by reading all of the tokens.
 create index span_token_idx on pgbaton.span (lease_token) where lease_token is not null;
-
--- Dead letters and blocked keys.
-create index span_failed_idx on pgbaton.span (queue_id, lo) where state = 'failed';
 
 create index job_history_lo_idx on pgbaton.job_history (lo);
 create index job_error_job_id_idx on pgbaton.job_error (job_id);
