@@ -1,5 +1,6 @@
 create or replace function pgbaton._slot(
-    policy pgbaton.queue_policy, state pgbaton.job_state, claimed_at timestamptz, attempt integer, held_key text, lo bigint
+    policy pgbaton.queue_policy, state pgbaton.job_state, claimed_at timestamptz, attempt integer, held_key text,
+    lo bigint
 )
 returns smallint
 language sql immutable

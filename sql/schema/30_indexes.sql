@@ -2,18 +2,18 @@
 create index span_ready_idx on pgbaton.span (lane_id, position) where ready;
 
 -- The backstop of the policies: of a key one job in each place that its policy counts (_slot). It alarms; no call relies
--- on catching its violation. And who holds a key: a job that has the baton and was not claimed yet has a slot that depends
--- on its id, so that there is one equal entry a job: under an old snapshot each unique entry is compared with the dead ones.
--- One index, and the slot a column: each statement that writes a span prepares the predicate and the expressions of each
--- partial index anew, 7 to 20 thousand instructions an index.
+-- on catching its violation. And who holds a key: a job that has the baton and was not claimed yet has a slot that
+-- depends on its id, so that there is one equal entry a job: under an old snapshot each unique entry is compared with
+-- the dead ones. One index, and the slot a column: each statement that writes a span opens each index and prepares its
+-- predicate and expressions anew.
 create unique index span_slot_idx on pgbaton.span (queue_id, singleton_key, slot) where slot is not null;
 
 -- _promote: the next job of a key.
 create index span_waiting_idx on pgbaton.span (queue_id, singleton_key, key_position)
 where state = 'waiting';
 
--- _make_due: what becomes claimable by the clock. Dead letters and blocked keys: failed jobs have no run_at, so that they
--- stand behind all others. An index of their own would cost every write to span as much as this one.
+-- _make_due: what becomes claimable by the clock. Dead letters and blocked keys: failed jobs have no run_at, so they
+-- stand behind all others.
 create index span_due_idx on pgbaton.span (run_at, queue_id)
 where not ready and state in ('pending', 'retry', 'unknown_retry', 'failed');
 
