@@ -1,11 +1,11 @@
 -- claim_job_batch: the claimable spans of a lane in line.
 create index span_ready_idx on pgbaton.span (lane_id, position) where ready;
 
--- The backstop of the policies: of a key one job in each place that its policy counts (_slot). It alarms; no call relies
--- on catching its violation. And who holds a key: a job that has the baton and was not claimed yet has a slot that
--- depends on its id, so that there is one equal entry a job: under an old snapshot each unique entry is compared with
--- the dead ones. One index, and the slot a column: each statement that writes a span opens each index and prepares its
--- predicate and expressions anew.
+-- The backstop of the policies: of a key one job in each place that its policy counts (_slot). It alarms; no call
+-- relies on catching its violation. And who holds a key: a job that has the baton and was not claimed yet has a slot
+-- that depends on its id, so that there is one equal entry a job: under an old snapshot each unique entry is compared
+-- with the dead ones. One index, and the slot a column: each statement that writes a span opens each index and prepares
+-- its predicate and expressions anew.
 create unique index span_slot_idx on pgbaton.span (queue_id, singleton_key, slot) where slot is not null;
 
 -- _promote: the next job of a key.
