@@ -15,7 +15,7 @@ import psutil
 import psycopg
 import pyspark
 import pytest
-from drivers import driver, enqueue_steps, kill, until
+from drivers import Driver, driver, enqueue_steps, kill, until
 from test_exactly_once import METHODS, ROWS, TABLES, assert_each_row_once, gate, waiting
 
 from pgbaton.demo._java import java_for_spark
@@ -31,20 +31,27 @@ SETTINGS = {
 }
 
 
+@pytest.fixture(scope="module")
+def speculating(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
+    folder = tmp_path_factory.mktemp("speculation")
+    with (
+        standalone_cluster(folder / "workers") as master,
+        driver(master, folder, SETTINGS) as found,
+    ):
+        yield found
+
+
 @pytest.mark.proof
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.timeout(1800)
 def test_speculation_starts_a_second_attempt_and_nothing_comes_twice(
-    dsn: str, conn: Conn, queues: None, tmp_path: Path, method: str
+    speculating: Driver, dsn: str, conn: Conn, queues: None, method: str
 ) -> None:
+    before = len(speculating.events("SparkListenerTaskStart"))
     conn.execute("create sequence public.commits")
     first = "new.part = 1" if method == "jdbc" else "nextval('public.commits') = 1"
-    with (
-        standalone_cluster(tmp_path / "workers") as master,
-        driver(master, tmp_path, SETTINGS) as found,
-        gate(conn, TABLES[method], first) as holder,
-    ):
-        work = found.start(enqueue_steps, dsn, method=method, partitions=4)
+    with gate(conn, TABLES[method], first) as holder:
+        work = speculating.start(enqueue_steps, dsn, method=method, partitions=4)
         until(lambda: waiting(conn, "advisory"), work)
         if method == "jdbc":
             # The second attempt waits for what becomes of the first.
@@ -55,7 +62,11 @@ def test_speculation_starts_a_second_attempt_and_nothing_comes_twice(
             assert len(waiting(conn, "advisory")) == 1
         holder.close()
         done = work.result()
-        until(lambda: second_attempts_of_the_write(found.events("SparkListenerTaskStart")))
+        until(
+            lambda: second_attempts_of_the_write(
+                speculating.events("SparkListenerTaskStart")[before:]
+            )
+        )
     assert (done.inserted, done.already) == (ROWS, 0)
     until(lambda: not waiting(conn, "advisory"))
     assert_each_row_once(conn)
