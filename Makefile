@@ -62,7 +62,7 @@ test-python: $(VENV)/.dev tools ## run pytest without the Spark tests
 	$(PY) -m pytest -m "not spark and not proof" --ignore=python/tests/spark \
 		-n $(TEST_PROCESSES) --dist loadfile --junitxml=build/junit-python.xml
 
-test-spark: $(VENV)/.dev $(VENV)/.demo ## run the Spark tests
+test-spark: $(VENV)/.dev $(VENV)/.demo $(if $(findstring not proof,$(SPARK_TESTS)),,$(VENV)/spark.jsa) ## run the Spark tests
 	@$(call timed,test-spark,$(PY) -m pytest python/tests/spark -m "$(SPARK_TESTS)" \
 		-n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder --junitxml=build/junit-spark.xml)
 
@@ -172,3 +172,8 @@ $(VENV)/.bench: $(VENV)/.dev
 $(VENV)/.demo: $(VENV)/.embedded
 	@$(PY) -m pip install -q --disable-pip-version-check -e '.[demo]' >&2
 	@touch $@
+
+# Writing it costs what ten JVMs save by it, and the long tests start about thirty.
+$(VENV)/spark.jsa: $(VENV)/.dev $(VENV)/.demo python/tests/spark/class_archive.py
+	@rm -f $@
+	@$(PY) python/tests/spark/class_archive.py $(abspath $@)

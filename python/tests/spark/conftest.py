@@ -16,7 +16,11 @@ from pgbaton.demo._java import java_for_spark
 from pgbaton.spark import _jdbc
 
 # Most of these JVMs live too short to be worth compiling for, or collecting on several cores.
-os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+# `make test-spark` writes it; a JVM that it is not for goes without, and would say so.
+if (CLASSES := Path(sys.prefix) / "spark.jsa").exists():
+    JAVA_OPTIONS += f' "-XX:SharedArchiveFile={CLASSES}" -Xlog:disable'
+os.environ.setdefault("JDK_JAVA_OPTIONS", JAVA_OPTIONS)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
