@@ -29,6 +29,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
+from pgbaton.spark._collector import spare_imports
 from pgbaton.spark._columns import (
     TYPES,
     BadColumn,
@@ -154,6 +155,7 @@ class Stage:
 
     def write(self, batches: Iterator[pa.RecordBatch]) -> Staged:
         """Runs in a task. A refusal is a result: Spark would try an exception again, and log it."""
+        spare_imports()
         attempt, rows = str(uuid.uuid4()), 0
         pending = chunks(batches)
         first = next(pending, None)

@@ -25,6 +25,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import DataType, StringType, StructType
 
+from pgbaton.spark._collector import spare_imports
 from pgbaton.spark._dsn import Target
 from pgbaton.spark._ranges import DEFAULT_PARTITIONS, IdRange, check_partitions, equal_ranges
 from pgbaton.spark._snapshot import enter_snapshot
@@ -126,6 +127,7 @@ class JobReader(DataSourceReader):
         # Not at the top: the module is also loaded where only a DataFrame is planned.
         from pgbaton.spark._arrow import read_batches
 
+        spare_imports()
         assert isinstance(partition, IdRange)
         ids = sql.SQL("range_id between {} and {}").format(partition.first, partition.last)
         query = self.query(csv_list(self._schema), ids)

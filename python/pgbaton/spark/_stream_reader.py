@@ -13,6 +13,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
+from pgbaton.spark._collector import spare_imports
 from pgbaton.spark._dsn import Target
 from pgbaton.spark._ranges import DEFAULT_PARTITIONS, check_partitions
 from pgbaton.spark._reader import number, required
@@ -83,6 +84,7 @@ class FinishedJobStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNo
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         from pgbaton.spark._arrow import read_batches
 
+        spare_imports()
         assert isinstance(partition, EndedRange)
         given = (partition.after, partition.until, self._queue, partition.first, partition.last)
         query = sql.SQL("select {} from pgbaton.ended_jobs({})").format(
