@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 from typing import Annotated
 
 import typer
 
 from pgbaton.cli._errors import fail, say
 from pgbaton.cli._io import Dsn, client_of
+from pgbaton.cli._stop import Stop
 
 
 def metrics(
@@ -42,9 +41,6 @@ def metrics(
         registry.register(collector)
         server, thread = start_http_server(port, host, registry)
         say(f"http://{host}:{server.server_port}/metrics")
-        stop = threading.Event()
-        signal.signal(signal.SIGTERM, lambda *_: stop.set())
-        signal.signal(signal.SIGINT, lambda *_: stop.set())
-        stop.wait()
+        Stop().wait()
         server.shutdown()
         thread.join()

@@ -5,9 +5,7 @@ from __future__ import annotations
 import importlib
 import logging
 import random
-import signal
 import sys
-import threading
 import traceback
 from collections.abc import Callable
 from datetime import datetime
@@ -20,6 +18,7 @@ import typer
 from pgbaton._runtime.patience import passes
 from pgbaton.cli._errors import fail, say, sentence
 from pgbaton.cli._io import AsJson, Dsn, client_of, print_answer, print_rows
+from pgbaton.cli._stop import Stop
 from pgbaton.cli._text import clean
 
 if TYPE_CHECKING:
@@ -110,21 +109,19 @@ def maintain(
     if every is None:
         print_answer(done, _what(done), as_json)
         return
-    stop = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    signal.signal(signal.SIGINT, lambda *_: stop.set())
+    stop = Stop()
     _say_what(done)
     if not stop.wait(every):
         _maintain_until(stop, dsn, every)
 
 
-def _maintain_until(stop: threading.Event, dsn: str, every: float) -> None:
+def _maintain_until(stop: Stop, dsn: str, every: float) -> None:
     """Connects again while the database is away, as a worker does."""
     delay = 0.1
-    while not stop.is_set():
+    while not stop.is_asked():
         try:
             with client_of(dsn) as client:
-                while not stop.is_set():
+                while not stop.is_asked():
                     _say_what(client.run_maintenance())
                     delay = 0.1
                     stop.wait(every)
