@@ -24,7 +24,6 @@ from pyspark.sql.types import (
 ColumnOrName: TypeAlias = Column | str
 
 STRIPES = 256
-STRIPE_DIGITS = (1, 2)
 ROW = "__pgbaton_row"
 HASH = "__pgbaton_hash"
 KEY = "__pgbaton_key"
@@ -96,21 +95,21 @@ def _in_order(df: DataFrame, key: Column, order: list[Column], partitions: int) 
     they never wait for each other; sorted by stripe, two calls at once never wait in a circle.
     """
     # The number of the row is taken before the shuffle: where it stood in the DataFrame.
-    marked = df.withColumns({ROW: F.monotonically_increasing_id(), HASH: _hash(key), KEY: key})
-    shuffled = marked.repartition(min(partitions, STRIPES), F.substring(HASH, *STRIPE_DIGITS))
+    marked = df.withColumns({ROW: F.monotonically_increasing_id(), HASH: key_hash(key), KEY: key})
+    shuffled = marked.repartition(min(partitions, STRIPES), stripe(F.col(HASH)))
     # Key by key: a statement that has all of a few keys costs the database less than one that has
     # a row of each of many. Spark compares eight bytes of the first column before anything else.
     return shuffled.sortWithinPartitions(F.col(HASH), F.col(KEY), *order, F.col(ROW))
 
 
-def _hash(key: Column) -> Column:
-    """Eight hexadecimal digits of the sha256 of the UTF-8 text, the stripe first."""
+def key_hash(key: Column) -> Column:
+    """Eight hexadecimal digits of the sha256 of the UTF-8 text."""
     return F.substring(F.sha2(key, 256), 1, 8)
 
 
-def stripe(key: Column) -> Column:
-    """pgbaton._stripe(0, key) in two hexadecimal digits: the first byte of the sha256."""
-    return F.substring(_hash(key), *STRIPE_DIGITS)
+def stripe(hashed: Column) -> Column:
+    """pgbaton._stripe(0, key) of a key_hash, in two hexadecimal digits: the first byte."""
+    return F.substring(hashed, 1, 2)
 
 
 def _payload(df: DataFrame, payload: ColumnOrName | Sequence[str] | None) -> Column:
