@@ -176,4 +176,5 @@ $(VENV)/.demo: $(VENV)/.embedded
 # Writing it costs what ten JVMs save by it, and the long tests start about thirty.
 $(VENV)/spark.jsa: $(VENV)/.dev $(VENV)/.demo python/tests/spark/class_archive.py
 	@rm -f $@
+	@echo "once: an archive of Spark's classes, so that the JVMs of the tests start faster"
 	@$(PY) python/tests/spark/class_archive.py $(abspath $@)

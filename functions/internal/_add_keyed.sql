@@ -147,8 +147,7 @@ begin
                 then 'pending'::pgbaton.job_state
             else 'waiting'
         end,
-        -- As _slot has it for fifo and singleton.
-        case when i.is_head then 1 + i.lo % 32767 end,
+        case when i.is_head then pgbaton._slot(nullif(queue.policy, 'fifo'), 'pending', null, 0, i.line_key, i.lo) end,
         i.is_head and (i.run_at is null or i.run_at <= v_now)
             and not (v_has_paused and exists (
                 select from pgbaton.paused_key as k where k.queue_id = queue.id and k.singleton_key = i.line_key

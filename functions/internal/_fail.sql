@@ -57,16 +57,13 @@ begin
             (f.span).queue_id, (f.span).lane_id,
             n.state,
             (f.span).attempt, (f.span).extra_attempts,
-            pgbaton._slot(
-                (f.span).policy, n.state, (f.span).claimed_at, (f.span).attempt,
-                case when f.keeps_key then (f.span).held_key end, f.job_id
-            ),
+            pgbaton._slot((f.span).policy, n.state, (f.span).claimed_at, (f.span).attempt, n.held_key, f.job_id),
             f.is_ready and not (v_has_paused and exists (
                 select from pgbaton.paused_key as k
                 where k.queue_id = (f.span).queue_id and k.singleton_key = (f.span).held_key
             )),
             (f.span).singleton_key,
-            case when f.keeps_key then (f.span).held_key end, (f.span).worker_id, (f.span).policy
+            n.held_key, (f.span).worker_id, (f.span).policy
         from failing as f
         cross join lateral (
             select
@@ -74,7 +71,8 @@ begin
                     when f.again_at is null then 'failed'::pgbaton.job_state
                     when f.is_back_in_line then 'waiting'
                     else 'retry'
-                end as state
+                end as state,
+                case when f.keeps_key then (f.span).held_key end as held_key
             offset 0
         ) as n
     ), queued as (

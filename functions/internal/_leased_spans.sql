@@ -9,7 +9,7 @@ declare
 begin
     with leased as materialized (
         select s.lo from pgbaton.span as s
-        where s.lease_until is not null and s.state in ('active', 'cancelling')
+        where s.lease_until is not null
             and (_leased_spans.worker_id is null or s.worker_id = _leased_spans.worker_id)
             and (queue_ids is null or s.queue_id = any (queue_ids))
             and (_leased_spans.claimed_before is null or s.claimed_at < _leased_spans.claimed_before)

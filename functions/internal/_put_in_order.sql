@@ -9,14 +9,13 @@ begin
     for update;
     with ranked as (
         select
-            s.lo, s.ticket,
-            row_number() over (
-                partition by s.singleton_key
-                -- A failed job holds its key only where it blocks.
-                order by s.state = 'failed' and queue.on_exhausted = 'continue', s.ticket
-            ) as place
+            s.lo, s.ticket, s.singleton_key, s.is_passed_over,
+            row_number() over (partition by s.singleton_key order by s.is_passed_over, s.ticket) as place
         from (
-            select i.*, nextval('pgbaton.position_seq') as ticket
+            -- A failed job holds its key only where it blocks.
+            select
+                i.*, i.state = 'failed' and queue.on_exhausted = 'continue' as is_passed_over,
+                nextval('pgbaton.position_seq') as ticket
             from (
                 select w.lo, w.singleton_key, w.state
                 from pgbaton.span as w
@@ -31,18 +30,15 @@ begin
     )
     update pgbaton.span as s
     set key_position = r.ticket,
-        held_key = case
-            when r.place = 1 and not (s.state = 'failed' and queue.on_exhausted = 'continue') then s.singleton_key
-        end,
-        slot = case
-            when r.place = 1 and not (s.state = 'failed' and queue.on_exhausted = 'continue')
-                then pgbaton._slot(null, s.state, s.claimed_at, s.attempt, s.singleton_key, s.lo)
-        end,
+        held_key = r.held_key,
+        slot = pgbaton._slot(null, s.state, s.claimed_at, s.attempt, r.held_key, s.lo),
         ready = s.ready and r.place = 1,
         state = case
             when r.place > 1 and s.state in ('pending', 'retry', 'unknown_retry') then 'waiting' else s.state
         end
-    from ranked as r
+    from (
+        select k.*, case when k.place = 1 and not k.is_passed_over then k.singleton_key end as held_key from ranked as k
+    ) as r
     where s.lo = r.lo;
 end;
 $$;

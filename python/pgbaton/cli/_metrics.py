@@ -41,6 +41,7 @@ def metrics(
         registry.register(collector)
         server, thread = start_http_server(port, host, registry)
         say(f"http://{host}:{server.server_port}/metrics")
-        Stop().wait()
+        stop = Stop()
+        stop.wait()
         server.shutdown()
         thread.join()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+import pyarrow as pa
 import pytest
 from psycopg.conninfo import make_conninfo
 from pyspark.sql import DataFrame, SparkSession
@@ -16,6 +17,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming import DataStreamWriter
 
 from pgbaton.spark import enqueue, foreach_batch, register
+from pgbaton.spark._columns import _has_nul
 
 Conn = psycopg.Connection[Any]
 Drain = Callable[[str], list[tuple[Any, ...]]]
@@ -34,6 +36,15 @@ def write(spark: SparkSession, dsn: str, queues: None) -> Callable[..., None]:
 
 def payloads(conn: Conn) -> list[Any]:
     return [p for (p,) in conn.execute("select payload from pgbaton.jobs order by id").fetchall()]
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()], ids=str)
+def test_a_nul_is_found_in_the_rows_of_a_chunk_and_in_no_others(kind: pa.DataType) -> None:
+    texts = pa.array(["a", "b\0", None, "", "c", None], kind)
+    assert [n for n in range(len(texts)) if _has_nul(texts.slice(n, 1))] == [1]
+    assert _has_nul(texts)
+    assert not _has_nul(texts.slice(2))
+    assert not _has_nul(texts.slice(0, 0))
 
 
 # Columns ------------------------------------------------------------------------------------------
