@@ -8,11 +8,13 @@ declare
     v_now constant timestamptz := pgbaton._now();
     v_day constant date := pgbaton._day(v_now);
     v_ids bigint[];
+    v_spans record;  -- as parallel arrays
 begin
     v_ids := array(select nextval('pgbaton.job_id_seq') from generate_series(1, cardinality(payloads)));
     insert into pgbaton.job (id, created_at, day, lane_id, payload)
     select unnest(v_ids), v_now, v_day, _add_alike.lane_id, unnest(payloads);
-    perform pgbaton._line_up_alike(queue, lane_id, run_at, v_ids, v_day);
+    v_spans := pgbaton._cut_into_spans(v_ids);
+    perform pgbaton._line_up_alike(queue, lane_id, run_at, v_spans.los, v_spans.his, v_day);
     return v_ids;
 end;
 $$;

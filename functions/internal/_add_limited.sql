@@ -15,11 +15,7 @@ declare
     v_job record;
     v_job_id bigint;
 begin
-    perform pgbaton._lock_stripes(queue.id, array(
-        select distinct coalesce(k.singleton_key, '') from unnest(
-            coalesce(singleton_keys, array_fill(null::text, array[cardinality(payloads)]))
-        ) as k (singleton_key)
-    ));
+    perform pgbaton._lock_stripes(queue.id, coalesce(singleton_keys, array[null::text]));
     for v_job in
         select u.* from unnest(payloads, singleton_keys, lane_ids, run_ats, options)
         with ordinality as u (

@@ -15,7 +15,7 @@ declare
 begin
     -- spark_stage checked the payloads, and the keys for the policy that the queue had then.
     perform pgbaton._check_keys(queue, chunk.singleton_keys, chunk.jobs);
-    if chunk.job_ids is not null then
+    if chunk.los is not null then
         return pgbaton._line_up_stored(queue, chunk);
     end if;
     if num_nonnulls(chunk.priorities, chunk.job_types, chunk.tags) = 0 then

@@ -12,10 +12,10 @@ begin
             from pgbaton.job_history as h
             inner join pgbaton.queue as q on q.id = h.queue_id
             where h.day = _kept_of_day.day and h.finished_at > pgbaton._after(at, -q.retention)
+            union all
+            select unnest(c.los), unnest(c.his) from pgbaton.spark_chunk as c where c.day = _kept_of_day.day
         ) as k
         cross join lateral generate_series(k.lo, k.hi) as g (id)
-        union all
-        select unnest(c.job_ids) from pgbaton.spark_chunk as c where c.day = _kept_of_day.day
         limit 10001
     );
 end;

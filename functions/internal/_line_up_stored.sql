@@ -9,10 +9,10 @@ declare
     );
 begin
     if queue.policy = 'standard' then
-        perform pgbaton._line_up_alike(queue, v_lane_id, null, chunk.job_ids, chunk.day);
+        perform pgbaton._line_up_alike(queue, v_lane_id, null, chunk.los, chunk.his, chunk.day);
     else
-        perform pgbaton._add_keyed(
-            queue, v_lane_id, null, null, chunk.singleton_keys, null, chunk.run_ats, null, chunk.job_ids, chunk.day
+        perform pgbaton._line_up_keyed(
+            queue, v_lane_id, null, chunk.los, chunk.his, chunk.day, chunk.singleton_keys, null, chunk.run_ats
         );
     end if;
     return chunk.jobs;

@@ -3,34 +3,37 @@ returns void
 language plpgsql volatile
 as $$
 declare
-    v_chunk record;
+    v_chunk pgbaton.spark_chunk;
+    v_rows record;  -- as parallel arrays
 begin
+    -- In the order of spark_abort, so that the two never wait in a circle.
     for v_chunk in
-        with doomed as materialized (
-            -- In the order of spark_abort, so that the two never wait in a circle.
-            select c.attempt, c.chunk_no, c.day, c.job_ids from pgbaton.spark_chunk as c
-            where c.queue = queue.name and c.attempt = any (attempts) and c.job_ids is not null and (
-                c.queue_id <> queue.id or not pgbaton._takes_stored(_unstore.queue, c.singleton_keys, c.run_ats) or exists (
-                    select from pgbaton.spark_chunk as o
-                    where o.queue = queue.name and o.attempt = any (attempts) and o.order_nos is not null
-                )
+        select c.* from pgbaton.spark_chunk as c
+        where c.queue = queue.name and c.attempt = any (attempts) and c.los is not null and (
+            c.queue_id <> queue.id or not pgbaton._takes_stored(_unstore.queue, c.singleton_keys, c.run_ats) or exists (
+                select from pgbaton.spark_chunk as o
+                where o.queue = queue.name and o.attempt = any (attempts) and o.order_nos is not null
             )
-            order by c.attempt, c.chunk_no
-            for update of c
-        ), restored as (
-            update pgbaton.spark_chunk as c
-            set job_ids = null, payloads = array(
-                select j.payload from unnest(d.job_ids) with ordinality as i (id, ordinal)
-                inner join pgbaton.job as j on j.id = i.id and j.day = d.day
-                order by i.ordinal
-            )
-            from doomed as d
-            where c.attempt = d.attempt and c.chunk_no = d.chunk_no
-            returning d.day, d.job_ids
         )
-        select r.day, r.job_ids from restored as r
+        order by c.attempt, c.chunk_no
+        for update
     loop
-        perform pgbaton._drop_stored(v_chunk.day, v_chunk.job_ids);
+        select
+            array_agg(j.payload order by j.id) as payloads, array_agg(j.singleton_key order by j.id) as singleton_keys,
+            array_agg(s.run_at order by j.id) as run_ats
+        into v_rows
+        from unnest(v_chunk.los, v_chunk.his, v_chunk.run_ats) as s (lo, hi, run_at)
+        cross join lateral generate_series(s.lo, s.hi) as g (id)
+        inner join pgbaton.job as j on j.id = g.id and j.day = v_chunk.day;
+        update pgbaton.spark_chunk as c
+        set los = null, his = null, payloads = v_rows.payloads,
+            singleton_keys = case when c.singleton_keys is not null then v_rows.singleton_keys end,
+            run_ats = case when c.run_ats is not null then v_rows.run_ats end,
+            priorities = case when c.priorities is not null then array_fill(c.priorities[1], array[c.jobs]) end,
+            job_types = case when c.job_types is not null then array_fill(c.job_types[1], array[c.jobs]) end,
+            tags = case when c.tags is not null then array_fill(c.tags[1], array[c.jobs]) end
+        where c.attempt = v_chunk.attempt and c.chunk_no = v_chunk.chunk_no;
+        perform pgbaton._drop_stored(v_chunk);
     end loop;
 end;
 $$;

@@ -21,7 +21,11 @@ begin
     if exists (select from pgbaton.spark_chunk) then
         -- What is staged is no job yet.
         v_asked := array(
-            select unnest(v_asked) except select unnest(c.job_ids) from pgbaton.spark_chunk as c
+            select unnest(v_asked)
+            except
+            select g.id
+            from (select unnest(c.los) as lo, unnest(c.his) as hi from pgbaton.spark_chunk as c) as s
+            cross join lateral generate_series(s.lo, s.hi) as g (id)
         );
     end if;
     v_failed := pgbaton._carve(v_asked, array['failed']::pgbaton.job_state[]);

@@ -21,7 +21,10 @@ declare
     v_queue constant pgbaton.queue := pgbaton._require_queue(queue);
     v_with_null text;  -- name of an array
     v_now constant timestamptz := pgbaton._now();
+    v_day constant date := pgbaton._day(v_now);
+    v_digest numeric;
     v_job_ids bigint[];
+    v_spans record;  -- as parallel arrays
 begin
     perform pgbaton._require_action(v_queue, 'enqueue');
     perform pgbaton._check_run_id(run_id);
@@ -58,6 +61,9 @@ begin
     where d.dedup_id = '' or octet_length(d.dedup_id) > 1024;
     perform pgbaton._check_run_at(r.run_at, null) from unnest(run_ats) as r (run_at) where r.run_at is not null;
 
+    select coalesce(sum(jsonb_hash_extended(u.payload, hashtextextended(coalesce(u.singleton_key, ''), 0))), 0)
+    into v_digest
+    from (select unnest(payloads) as payload, unnest(singleton_keys) as singleton_key) as u;
     if cardinality(payloads) > 0 and num_nonnulls(dedup_ids, order_nos) = 0
         and coalesce(priorities = array_fill(priorities[1], array[cardinality(payloads)]), true)
         and coalesce(job_types = array_fill(job_types[1], array[cardinality(payloads)]), true)
@@ -68,17 +74,26 @@ begin
             coalesce(job_types[1], ''), coalesce(tags[1], '{}')
         );
     end if;
-    insert into pgbaton.spark_chunk (
-        attempt, staged_at, chunk_no, part, jobs, queue_id, day, queue, digest, run_id, job_ids, payloads,
-        singleton_keys, priorities, job_types, tags, run_ats, dedup_ids, order_nos
-    )
-    select
-        attempt, v_now, chunk_no, part, cardinality(payloads), v_queue.id, pgbaton._day(v_now), v_queue.name,
-        coalesce(sum(jsonb_hash_extended(
-            u.payload, hashtextextended(coalesce(u.singleton_key, ''), 0)
-        )), 0), run_id, v_job_ids, case when v_job_ids is null then payloads end,
-        singleton_keys, priorities, job_types, tags, run_ats, dedup_ids, order_nos
-    from (select unnest(payloads) as payload, unnest(singleton_keys) as singleton_key) as u;
+    if v_job_ids is null then
+        insert into pgbaton.spark_chunk (
+            attempt, staged_at, chunk_no, part, jobs, queue_id, day, queue, digest, run_id, payloads, singleton_keys,
+            priorities, job_types, tags, run_ats, dedup_ids, order_nos
+        )
+        values (
+            attempt, v_now, chunk_no, part, cardinality(payloads), v_queue.id, v_day, v_queue.name, v_digest, run_id,
+            payloads, singleton_keys, priorities, job_types, tags, run_ats, dedup_ids, order_nos
+        );
+    else
+        v_spans := pgbaton._cut_into_spans(v_job_ids, singleton_keys, null, run_ats);
+        insert into pgbaton.spark_chunk (
+            attempt, staged_at, chunk_no, part, jobs, queue_id, day, queue, digest, run_id, los, his, singleton_keys,
+            priorities, job_types, tags, run_ats
+        )
+        values (
+            attempt, v_now, chunk_no, part, cardinality(payloads), v_queue.id, v_day, v_queue.name, v_digest, run_id,
+            v_spans.los, v_spans.his, v_spans.span_keys, priorities[1:1], job_types[1:1], tags[1:1], v_spans.span_run_ats
+        );
+    end if;
 end;
 $$;
 comment on function pgbaton.spark_stage(

@@ -33,10 +33,10 @@ RULES: dict[str, LiteralString] = {
         select coalesce(j.id, p.id), count(p.id) from pgbaton.job as j
         full join (
             select g.id from (
-                select lo, hi from pgbaton.span union all select lo, hi from pgbaton.job_history
+                select lo, hi from pgbaton.span
+                union all select lo, hi from pgbaton.job_history
+                union all select unnest(c.los), unnest(c.his) from pgbaton.spark_chunk as c
             ) as s cross join lateral generate_series(s.lo, s.hi) as g (id)
-            union all
-            select unnest(c.job_ids) from pgbaton.spark_chunk as c
         ) as p on p.id = j.id
         group by j.id, p.id having count(j.id) <> 1 or count(p.id) <> 1
     """,

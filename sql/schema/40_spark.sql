@@ -79,7 +79,8 @@ create unlogged table pgbaton.spark_chunk (
     digest numeric not null,
     queue text not null,
     run_id text not null,
-    job_ids bigint[],
+    los bigint[],
+    his bigint[],
     payloads jsonb[],
     singleton_keys text[],
     priorities integer[],
@@ -92,7 +93,8 @@ create unlogged table pgbaton.spark_chunk (
 );
 -- Written once and read once: compression would cost more than it saves.
 alter table pgbaton.spark_chunk
-alter column job_ids set storage external,
+alter column los set storage external,
+alter column his set storage external,
 alter column payloads set storage external,
 alter column singleton_keys set storage external,
 alter column priorities set storage external,
@@ -112,8 +114,11 @@ comment on column pgbaton.spark_chunk.digest is 'Sum of the hashes of its jobs, 
 comment on column pgbaton.spark_chunk.queue is 'Where the jobs go.';
 comment on column pgbaton.spark_chunk.run_id is 'The run.';
 comment on column pgbaton.spark_chunk.jobs is 'How many rows.';
-comment on column pgbaton.spark_chunk.job_ids is
-'Ids of the rows when they stand in pgbaton.job already, where nothing knows them before spark_commit; else null.';
+comment on column pgbaton.spark_chunk.los is
+'First ids of the spans that its rows will be, when they stand in pgbaton.job already, where nothing knows them before
+spark_commit; else null.';
+comment on column pgbaton.spark_chunk.his is
+'Last ids of these spans. The keys and instants are theirs then, and labels one.';
 comment on column pgbaton.spark_chunk.day is 'UTC day on which they were staged: their partition there.';
 comment on column pgbaton.spark_chunk.queue_id is 'Which queue of that name it was.';
 comment on column pgbaton.spark_chunk.payloads is 'Payloads; null when they stand in pgbaton.job.';

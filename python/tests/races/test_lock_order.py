@@ -285,7 +285,7 @@ def test_stored_rows_are_aborted_or_committed(
     abort = "select pgbaton.spark_abort('r')"
 
     db.rows(staging, A)
-    assert db.one("select job_ids is not null from pgbaton.spark_chunk") is True
+    assert db.one("select los is not null from pgbaton.spark_chunk") is True
     first.begin()
     assert first.one(commit, A) == 2
     aborting = second.start(abort).until_blocked(first)
