@@ -90,6 +90,20 @@ def test_partitions_share_no_stripe_and_rows_come_stripe_by_stripe(steps: DataFr
     assert sum(len(set(part)) for part in seen) == len(set().union(*seen)) > 20
 
 
+@pytest.mark.parametrize(("partitions", "most"), [(8, 32), (7, 37), (256, 1)])
+def test_stripes_spread_evenly(spark: SparkSession, partitions: int, most: int) -> None:
+    df = spark.range(5000).selectExpr("nullif(concat('k', id), 'k7') as k", "id as payload")
+    rows = job_rows(df, Wanted(key="k"), partitions, is_repeatable=False)
+    placed = rows.select(
+        F.spark_partition_id().alias("part"), stripe(key_hash(F.col("singleton_key"))).alias("s")
+    ).distinct()
+    stripes = [row["s"] for row in placed.collect()]
+    assert sorted(stripes) == [f"{number:02x}" for number in range(256)]  # each in one partition
+    counts = [row["count"] for row in placed.groupBy("part").count().collect()]
+    assert len(counts) == partitions
+    assert max(counts) == most
+
+
 def test_the_rows_of_a_key_come_one_after_the_other(steps: DataFrame) -> None:
     rows = job_rows(steps, Wanted(key="k", order_by="step"), 3, is_repeatable=False)
     keys = [row["singleton_key"] for row in rows.select("singleton_key").collect()]
