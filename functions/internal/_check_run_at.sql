@@ -9,16 +9,16 @@ begin
             message = 'both run_at and delay are given',
             hint = 'Pass one of them.';
     end if;
-    if not isfinite(run_at) or run_at > '9999-12-31' then
+    if not isfinite(run_at) or run_at not between '0001-01-02' and '9999-12-31' then
         raise exception using
             errcode = 'invalid_parameter_value',
             message = format('run_at is %s', run_at),
-            hint = 'Pass an instant before the year 10000, or null for at once.';
+            hint = 'Pass an instant of the years 1 to 9999, or null for at once.';
     end if;
     perform pgbaton._check_duration('delay', delay);
     return coalesce(run_at, pgbaton._after(pgbaton._now(), delay));
 end;
 $$;
 comment on function pgbaton._check_run_at(timestamptz, interval) is
-'When a job may run, from an instant or a delay; null is at once. Raises 22023 for both, for infinity or a
-negative delay.';
+'When a job may run, from an instant or a delay; null is at once. Raises 22023 for both, for infinity,
+a year that not every client can read, or a negative delay.';
