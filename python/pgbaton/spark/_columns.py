@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -105,22 +104,45 @@ def literals(fields: list[Field], chunk: pa.RecordBatch) -> dict[str, str | Json
     """The arrays of one chunk by parameter.
 
     Raises:
-        BadColumn: a NUL character in a text, or an instant that Python cannot hold.
+        BadColumn: a text with a NUL character or of bytes that are not UTF-8, or a date or instant
+            that Python cannot hold.
     """
     return {field.parameter: _literal(field, chunk) for field in fields}
 
 
 def _literal(field: Field, chunk: pa.RecordBatch) -> str | JsonArray:
-    values = chunk.column(field.index)
+    values = _in_utc(chunk.column(field.index))
     try:
         if _is_text(values) and _has_nul(values):
             raise _nul(field)
         array = field.literal(values)
+    except UnicodeDecodeError:
+        raise BadColumn(f'column "{field.column}" holds bytes that are not UTF-8') from None
     except (OverflowError, pa.ArrowInvalid):
-        raise BadColumn(f'column "{field.column}" holds what PostgreSQL cannot') from None
+        what = "a date or instant outside of the years 1 to 9999"
+        raise BadColumn(f'column "{field.column}" holds {what}') from None
     if isinstance(array, str) and NUL in array:  # in a tag
         raise _nul(field)
     return array
+
+
+def _in_utc(values: pa.Array) -> pa.Array:
+    """The same instants without the session's time zone, of which Python may know nothing."""
+    without = _without_zone(values.type)
+    return values if without == values.type else values.cast(without)
+
+
+def _without_zone(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_timestamp(kind):
+        return pa.timestamp(kind.unit)
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_without_zone(field.type)) for field in kind])
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_without_zone(kind.value_type)))
+    if pa.types.is_map(kind):
+        item = kind.item_field.with_type(_without_zone(kind.item_type))
+        return pa.map_(kind.key_field, item)
+    return kind
 
 
 def _is_text(values: pa.Array) -> bool:
@@ -178,7 +200,7 @@ def _numbers(values: pa.Array) -> str:
 
 
 def _instants(values: pa.Array) -> str:
-    return _texts(pa.array([v and v.isoformat() for v in values.to_pylist()], pa.string()))
+    return _texts(pa.array([v and f"{v.isoformat()}Z" for v in values.to_pylist()], pa.string()))
 
 
 def _lists(values: pa.Array) -> str:
@@ -188,11 +210,12 @@ def _lists(values: pa.Array) -> str:
 def _list(values: list[str | None] | None) -> str | None:
     if values is None:
         return None
-    return (
-        "{"
-        + ",".join("NULL" if v is None else json.dumps(v, ensure_ascii=False) for v in values)
-        + "}"
-    )
+    return "{" + ",".join("NULL" if v is None else _quoted(v) for v in values) + "}"
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
 
 
 def _text_kind(kind: DataType) -> Literal | None:

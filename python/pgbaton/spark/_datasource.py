@@ -42,6 +42,7 @@ from pgbaton.spark._columns import (
 )
 from pgbaton.spark._dsn import Target
 from pgbaton.spark._errors import BAD_ARGUMENT, Refusal, Refused
+from pgbaton.spark._jdbc import is_connect
 
 LABELS = {"priorities", "job_types", "tags"}
 WRITE_OPTIONS = {"dsn", "password", "queue", "run_id", "stream_id", "compare"}
@@ -49,6 +50,8 @@ WRITE_OPTIONS = {"dsn", "password", "queue", "run_id", "stream_id", "compare"}
 
 def register(spark: SparkSession) -> None:
     """Makes `format("pgbaton")` known to a session; on Spark Connect, to the server's.
+
+    Call it in each thread that uses the format.
 
     The package must be installed where Spark runs its Python. Batch and streaming write take the
     columns of the view enqueue_inbox (payload, singleton_key, priority, job_type, tags, run_at,
@@ -66,6 +69,9 @@ def register(spark: SparkSession) -> None:
         spark (SparkSession): the session.
     """
     spark.dataSource.register(PgbatonDataSource)
+    if not is_connect(spark):
+        # Spark 4.3 looks Python's data sources up in the session that is active in this thread.
+        spark._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(spark._jsparkSession)
     # Without it Spark refuses to read from a source that could answer filters itself.
     spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
 
@@ -99,7 +105,7 @@ class PgbatonDataSource(DataSource):
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
         """Adds a job for each row."""
         options = checked_options(self.options, overwrite, unused={"stream_id"})
-        stage = Stage.prepare(options, schema, options.get("run_id") or str(uuid.uuid4()))
+        stage = Stage.prepare(options, schema, options.get("run_id", str(uuid.uuid4())))
         return JobWriter(stage, is_compared=options.get("compare") != "false")
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamArrowWriter:

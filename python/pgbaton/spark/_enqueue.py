@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 import psycopg
 from pyspark import StorageLevel
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from pgbaton.errors import KeyRequired
@@ -20,13 +20,16 @@ from pgbaton.spark import _jdbc
 from pgbaton.spark._datasource import batch_run_id, register
 from pgbaton.spark._dsn import Target
 from pgbaton.spark._errors import Refusal
+from pgbaton.spark._ranges import check_partitions
 from pgbaton.spark._rows import STRIPES, ColumnOrName, Wanted, job_rows
 
 Method: TypeAlias = Literal["jdbc", "datasource"]
 
 # Above that a queue refuses by default, whoever makes them.
 MOST_LANES = 10_000
-LANE = ("priority", "job_type", "tags")
+LANE = {"priority": "integer", "job_type": "text", "tags": "text[]"}
+TEXTS = ("payload", "singleton_key", "job_type", "dedup_id")
+NUL = "\0"
 
 
 @dataclass(frozen=True)
@@ -165,12 +168,13 @@ def _enqueue(
     is_compared: bool,
 ) -> Enqueued:
     started = time.monotonic()
-    if partitions < 1:
-        raise ValueError(f"partitions is {partitions}: pass at least 1")
+    check_partitions(partitions)
+    if df.isStreaming:
+        raise ValueError("the DataFrame is a stream: pass foreach_batch() to its writeStream")
     if method not in (None, "jdbc", "datasource"):
         raise ValueError(f'method is "{method}": pass "jdbc" or "datasource"')
     rows = job_rows(df, wanted, partitions, is_repeatable=run_id is not None)
-    run = Run(Target.resolve(dsn), queue, run_id or str(uuid.uuid4()))
+    run = Run(Target.resolve(dsn), queue, str(uuid.uuid4() if run_id is None else run_id))
     if run.requires_key() and wanted.key is None:
         raise KeyRequired(f'queue "{queue}" is a FIFO queue: pass key, the column to keep in order')
 
@@ -230,23 +234,24 @@ def _by_jdbc(rows: DataFrame, run: Run, parts: int, is_named: bool) -> None:
         fingerprint = _check_rows(rows, run, is_named)
         run.ask("select pgbaton.spark_begin(%s, %s, %s)", run.run_id, parts, fingerprint)
         _make_lanes(rows, run)
-        _jdbc.write(
-            rows.withColumns(
-                {
-                    "queue": F.lit(run.queue),
-                    "run_id": F.lit(run.run_id),
-                    "part": F.spark_partition_id(),
-                    "parts": F.lit(parts),
-                }
-            ),
-            run.target,
-        )
+        _write_parts(rows, run, parts, is_named)
+    finally:
+        rows.unpersist()
+
+
+def _write_parts(rows: DataFrame, run: Run, parts: int, is_named: bool) -> None:
+    added = {
+        "queue": F.lit(run.queue),
+        "run_id": F.lit(run.run_id),
+        "part": F.spark_partition_id(),
+        "parts": F.lit(parts),
+    }
+    try:
+        _jdbc.write(rows.withColumns(added), run.target)
     except psycopg.Error as error:
         if is_named:
             error.add_note("Partitions that are done stay: the same run_id again adds the rest.")
         raise
-    finally:
-        rows.unpersist()
 
 
 def _by_datasource(rows: DataFrame, run: Run, is_compared: bool) -> None:
@@ -271,7 +276,7 @@ def _by_datasource(rows: DataFrame, run: Run, is_compared: bool) -> None:
 
 
 def _check_rows(rows: DataFrame, run: Run, is_named: bool) -> str | None:
-    """Raises if a row has no key or payload.
+    """Raises if a row has no key or payload, or a text that PostgreSQL cannot store.
 
     Of a run that can be repeated it returns what the rows look like, whatever their order.
     """
@@ -281,6 +286,8 @@ def _check_rows(rows: DataFrame, run: Run, is_named: bool) -> str | None:
         F.count_if(~F.coalesce(has_key, F.lit(False))).alias("keyless"),
         F.count_if(F.col("payload").isNull()).alias("without_payload"),
     ]
+    texts = [name for name in TEXTS if name in rows.columns]
+    wanted += [F.count_if(_is_unfit(F.col(name))).alias(f"unfit_{name}") for name in texts]
     if is_named:
         wanted.append(F.sum(F.hash(*rows.columns)).alias("sum"))
         wanted.append(F.bit_xor(F.xxhash64(*rows.columns)).alias("xor"))
@@ -296,7 +303,18 @@ def _check_rows(rows: DataFrame, run: Run, is_named: bool) -> str | None:
         raise psycopg.errors.NullValueNotAllowed(
             f'column "payload" is null in {found["without_payload"]} of {found["rows"]} rows'
         )
-    return f"{found['rows']} {found['sum']} {found['xor']}" if is_named else None
+    for name in texts:
+        if unfit := found[f"unfit_{name}"]:
+            raise psycopg.errors.CharacterNotInRepertoire(
+                f'column "{name}" holds a NUL character, or bytes that are not UTF-8, in {unfit} '
+                f"of {found['rows']} rows"
+            )
+    return f"{run.queue} {found['rows']} {found['sum']} {found['xor']}" if is_named else None
+
+
+def _is_unfit(text: Column) -> Column:
+    """PostgreSQL refuses NUL, and Java would send two texts that are not UTF-8 as the same."""
+    return ~F.is_valid_utf8(text) | F.contains(text, F.lit(NUL))
 
 
 def _make_lanes(rows: DataFrame, run: Run) -> None:
@@ -310,11 +328,12 @@ def _make_lanes(rows: DataFrame, run: Run) -> None:
     with run.target.connect() as connection:
         for lane in lanes or [{}]:
             given = lane.asDict() if columns else {}
-            names = "".join(f", {name} => %({name})s" for name in given)
-            connection.execute(
-                f"select pgbaton.enqueue_batch(%(queue)s, '{{}}'{names})",
-                {"queue": run.queue, **given},
-            )
+            names = "".join(f", {name} => %({name})s::{LANE[name]}" for name in given)
+            statement = f"select pgbaton.enqueue_batch(%(queue)s, '{{}}'{names})"
+            try:
+                connection.execute(statement, {"queue": run.queue, **given})
+            except psycopg.errors.NumericValueOutOfRange as error:
+                Refusal.of(error).throw()
 
 
 def _result(

@@ -48,14 +48,18 @@ class Refusal:
         raise_database_error(self.sqlstate, self.message, self.hint)
 
 
-def in_our_words(sqlstate: str | None, message: str) -> str:
-    """The message, with the column where PostgreSQL does not name it."""
+def in_our_words(sqlstate: str | None, message: str, json_column: str = "payload") -> str:
+    """The message, with the column where PostgreSQL does not name it, and without its value."""
     if sqlstate == "22P02" and "json" in message:
-        return 'column "payload" holds text that is not JSON'
+        return f'column "{json_column}" holds text that is not JSON'
     if sqlstate == "22P05":
-        return 'column "payload" holds \\u0000, which PostgreSQL cannot store'
-    if sqlstate == "22021":
+        return f'column "{json_column}" holds \\u0000, which PostgreSQL cannot store'
+    if sqlstate == "22021" and "0x00" in message:
         return "a text holds a NUL character, which PostgreSQL cannot store"
+    if sqlstate == "22021":
+        return "a text holds bytes that are not UTF-8"
+    if sqlstate == "22003" and "integer" in message:
+        return 'column "priority" holds a number that is out of range for an integer'
     return message
 
 

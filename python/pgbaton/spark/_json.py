@@ -7,7 +7,7 @@ import json
 import math
 import struct
 from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -36,6 +36,8 @@ Render = Callable[[Any], str]
 
 def renderer(kind: DataType) -> Render:
     """What makes JSON text of values of this type, as Arrow hands them to Python.
+
+    Instants are expected in UTC and without a time zone.
 
     Raises:
         ValueError: JSON has nothing for the type, for example an interval; names the type.
@@ -94,9 +96,7 @@ def _decimal(value: Decimal) -> str:
 
 
 def _instant(value: datetime) -> str:
-    return json.dumps(
-        value.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
-    )
+    return json.dumps(value.isoformat(timespec="microseconds") + "Z")
 
 
 def _local(value: datetime) -> str:

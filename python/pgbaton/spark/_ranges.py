@@ -25,6 +25,6 @@ def equal_ranges(first: int, last: int, partitions: int) -> list[IdRange]:
 
 
 def check_partitions(partitions: int) -> None:
-    """Raises ValueError when there are none."""
-    if partitions < 1:
+    """Raises ValueError for what is no number of partitions."""
+    if not isinstance(partitions, int) or partitions < 1:
         raise ValueError(f"partitions is {partitions}: pass at least 1")

@@ -11,10 +11,12 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
     ArrayType,
+    BooleanType,
     DataType,
     IntegralType,
     MapType,
     NullType,
+    NumericType,
     StringType,
     StructType,
     TimestampType,
@@ -24,6 +26,9 @@ from pyspark.sql.types import (
 ColumnOrName: TypeAlias = Column | str
 
 STRIPES = 256
+# Types of which Spark makes the text in a map's key that it makes elsewhere.
+KEYS_OF_JSON = (StringType, NumericType, BooleanType)
+INTEGERS = range(-(2**31), 2**31)
 ROW = "__pgbaton_row"
 HASH = "__pgbaton_hash"
 KEY = "__pgbaton_key"
@@ -65,14 +70,17 @@ def job_rows(df: DataFrame, wanted: Wanted, partitions: int, is_repeatable: bool
             rows.repartition(partitions, "payload") if is_repeatable else rows.coalesce(partitions)
         )
 
-    key = _typed(df, "key", wanted.key, None).cast("string")
-    rows = _in_order(df, key, _order(df, wanted.order_by), partitions)
-    return rows.select(*columns, key.alias("singleton_key"))
+    # Computed once: a key that is made by chance would be another one the second time.
+    keyed = df.withColumn(KEY, _typed(df, "key", wanted.key, None).cast("string"))
+    rows = _in_order(keyed, F.col(KEY), _order(df, wanted.order_by), partitions)
+    return rows.select(*columns, F.col(KEY).alias("singleton_key"))
 
 
 def _columns(df: DataFrame, wanted: Wanted) -> list[Column]:
     columns = [_payload(df, wanted.payload).alias("payload")]
     if isinstance(wanted.priority, int):
+        if wanted.priority not in INTEGERS:
+            raise ValueError(f"priority is {wanted.priority}, which is out of range for an integer")
         columns.append(F.lit(wanted.priority).cast("bigint").alias("priority"))
     elif wanted.priority is not None:
         priority = _typed(df, "priority", wanted.priority, IntegralType)
@@ -119,23 +127,53 @@ def _payload(df: DataFrame, payload: ColumnOrName | Sequence[str] | None) -> Col
     if payload is None:
         if len(set(df.columns)) < len(df.columns):
             raise ValueError("two columns have the same name: pass payload, a list of columns")
-        return _object(F.col(f"`{name.replace('`', '``')}`") for name in df.columns)
+        return _object(df, map(_named, df.columns))
     if not isinstance(payload, str | Column):
-        return _object(_existing(df, name) for name in payload)
+        return _object(df, (_existing(df, name) for name in payload))
     column = _existing(df, payload)
     kind = _type_of(df, column)
     if isinstance(kind, StringType):
         return column
     if isinstance(kind, StructType | MapType | ArrayType | VariantType):
-        return F.to_json(column, JSON_OPTIONS)
+        return as_json(column, kind, "payload")
     raise ValueError(
         f"payload is a column of {kind.simpleString()}: pass one of JSON text, of a struct, map, "
         "array or variant, or a list of columns"
     )
 
 
-def _object(columns: Iterable[Column]) -> Column:
-    return F.to_json(F.struct(*columns), JSON_OPTIONS)
+def _object(df: DataFrame, columns: Iterable[Column]) -> Column:
+    whole = F.struct(*columns)
+    return as_json(whole, _type_of(df, whole), "payload")
+
+
+def as_json(column: Column, kind: DataType, name: str) -> Column:
+    """JSON text of a column of this type.
+
+    Raises:
+        ValueError: JSON or Spark would lose something of it.
+    """
+    _check_json(kind, name)
+    return F.to_json(column, JSON_OPTIONS)
+
+
+def _check_json(kind: DataType, name: str) -> None:
+    if isinstance(kind, StructType):
+        if double := [field for field in kind.names if kind.names.count(field) > 1]:
+            raise ValueError(
+                f'{name} has two members "{double[0]}", of which JSON keeps one: rename one'
+            )
+        for field in kind.fields:
+            _check_json(field.dataType, f"{name}.{field.name}")
+    elif isinstance(kind, ArrayType):
+        _check_json(kind.elementType, name)
+    elif isinstance(kind, MapType):
+        if not isinstance(kind.keyType, KEYS_OF_JSON):
+            raise ValueError(
+                f"{name} holds a map whose keys are {kind.keyType.simpleString()}, of which Spark "
+                "makes no readable text: cast them to string"
+            )
+        _check_json(kind.valueType, name)
 
 
 def _tags(df: DataFrame, tags: Sequence[str] | ColumnOrName) -> Column:
@@ -187,10 +225,19 @@ def _existing(df: DataFrame, column: ColumnOrName) -> Column:
 def _column(df: DataFrame, column: ColumnOrName) -> Column:
     if isinstance(column, Column):
         return column
+    if not isinstance(column, str):
+        raise ValueError(f"{column!r} is no column: pass one, or its name")
+    if column in df.columns:
+        return _named(column)
     # Asked here, since Spark writes a page into its log about a column it cannot find.
     if column.isidentifier() and column.lower() not in map(str.lower, df.columns):
         raise _no_such_column(df, column)
     return F.col(column)
+
+
+def _named(name: str) -> Column:
+    """The column of that very name, which may hold dots."""
+    return F.col(f"`{name.replace('`', '``')}`")
 
 
 def _or_no_such_column(df: DataFrame, analyse: Callable[[], DataFrame]) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,15 @@ def test_a_nul_is_found_in_the_rows_of_a_chunk_and_in_no_others(kind: pa.DataTyp
     assert not _has_nul(texts.slice(0, 0))
 
 
+@pytest.fixture
+def odd_zone(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[None]:
+    """A time zone that Java knows and Python does not."""
+    usual = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", request.param)
+    yield
+    spark.conf.set("spark.sql.session.timeZone", usual)
+
+
 # Columns ------------------------------------------------------------------------------------------
 def test_all_columns_arrive(spark: SparkSession, conn: Conn, write: Callable[..., None]) -> None:
     df = spark.sql(
@@ -62,6 +72,47 @@ def test_all_columns_arrive(spark: SparkSession, conn: Conn, write: Callable[...
     ]
     write(df, "orders")
     assert len(payloads(conn)) == 1  # its dedup_id is known
+
+
+def test_tags_may_hold_what_arrays_and_json_escape(
+    spark: SparkSession, conn: Conn, write: Callable[..., None]
+) -> None:
+    tags = sorted(["a\nb", "c\td", "\x01", 'q"', "\\n", "x,y", "{z}", "NULL", " s ", "é😀"])
+    write(spark.createDataFrame([("1", tags)], "payload string, tags array<string>"))
+    [(found,)] = conn.execute("select tags from pgbaton.live_jobs").fetchall()
+    assert sorted(found) == tags
+
+
+@pytest.mark.parametrize("odd_zone", ["Z", "PST", "UTC+3"], indirect=True)
+def test_instants_are_utc_whatever_the_name_of_the_zone(
+    spark: SparkSession, conn: Conn, write: Callable[..., None], odd_zone: None
+) -> None:
+    instant = "timestamp'1890-01-01 00:00:00Z'"
+    nested = f"struct({instant} as t, array({instant}) as a, map('k', struct({instant} as t)) as m)"
+    write(spark.sql(f"select {nested} as payload, {instant} as run_at"))
+    assert conn.execute("select payload, run_at from pgbaton.live_jobs").fetchall() == [
+        (
+            {
+                "t": "1890-01-01T00:00:00.000000Z",
+                "a": ["1890-01-01T00:00:00.000000Z"],
+                "m": {"k": {"t": "1890-01-01T00:00:00.000000Z"}},
+            },
+            datetime(1890, 1, 1, tzinfo=UTC),
+        )
+    ]
+
+
+def test_a_thread_that_registers_can_use_the_format(
+    spark: SparkSession, conn: Conn, dsn: str, queues: None
+) -> None:
+    def append() -> None:
+        register(spark)
+        writer = spark.sql("select '1' as payload").write.format("pgbaton").mode("append")
+        writer.options(dsn=dsn, queue="mail").save()
+
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(append).result()
+    assert payloads(conn) == [1]
 
 
 def test_rows_with_labels_need_no_other_lane(
@@ -162,6 +213,7 @@ def test_a_named_run_is_enqueued_once(
         ('column "payload" holds a map<int,int>', "map(1, 2) as payload", {}),
         ('there is no option "colour"', "'1' as payload", {"colour": "red"}),
         ('there is no option "stream_id"', "'1' as payload", {"stream_id": "s"}),
+        ("run_id is empty", "'1' as payload", {"run_id": ""}),
         ('queue "nope" does not exist', "'1' as payload", {"queue": "nope"}),
         (
             'no column "singleton_key", and "orders" is a FIFO',
@@ -205,7 +257,10 @@ def test_an_option_that_is_missing_and_overwrite(
         ('column "job_type" holds a NUL', "'1' as payload, concat('secret', char(0)) as job_type"),
         ("payload is null", "cast(null as string) as payload"),
         ("priorities has a null entry", "'1' as payload, cast(null as int) as priority"),
-        ("out of range", "'1' as payload, 3000000000 as priority"),
+        ('"priority" holds .* out of range', "'1' as payload, 3000000000 as priority"),
+        ('"tags" holds a NUL', "'1' as payload, array(concat('secret', char(0))) as tags"),
+        ('"run_at" holds a date or instant outside', "'1' as payload, Y10000 as run_at"),
+        ('"payload" holds a date or instant outside', "struct(Y10000 as t) as payload"),
         ("dedup_id is empty", "'1' as payload, '' as dedup_id"),
     ],
 )
@@ -218,9 +273,9 @@ def test_a_row_that_is_refused_refuses_them_all_and_shows_no_value(
     select: str,
 ) -> None:
     good = spark.range(10).selectExpr("to_json(struct(id)) as payload")
-    bad = spark.sql(f"select {select}")
+    bad = spark.sql("select " + select.replace("Y10000", "timestamp'+10000-01-02 00:00:00Z'"))
     with pytest.raises(Exception, match=message) as refusal:
-        write(good.union(bad) if good.columns == bad.columns else bad)
+        write(good.union(bad) if good.dtypes == bad.dtypes else bad)
     assert "secret" not in str(refusal.value)
     assert "secret" not in capfd.readouterr().err
     assert payloads(conn) == []

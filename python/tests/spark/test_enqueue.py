@@ -67,6 +67,16 @@ def test_several_columns_order_and_may_go_down(
     assert steps_by_key(drain("orders")) == {"a": [6, 7, 8, 3, 4, 5, 0, 1, 2]}
 
 
+def test_a_key_that_is_made_by_chance_is_made_once(
+    steps: DataFrame, dsn: str, drain: Drain, method: str
+) -> None:
+    chance = F.expr("cast(rand() * 5 as int)")
+    enqueue(steps, dsn, "orders", key=chance, order_by="step", partitions=7)
+    found = steps_by_key(drain("orders"))
+    assert len(found) == 5
+    assert all(numbers == sorted(numbers) for numbers in found.values())
+
+
 def test_without_order_by_and_among_equals_the_rows_keep_their_order(
     spark: SparkSession, dsn: str, drain: Drain, method: str
 ) -> None:
@@ -166,6 +176,27 @@ def test_payload_is_all_columns_a_list_of_them_or_one(
         assert [job[1] for job in drain("mail")] == [expected]
 
 
+def test_a_column_is_found_by_its_very_name(
+    spark: SparkSession, dsn: str, drain: Drain, method: str
+) -> None:
+    df = spark.createDataFrame([("x", 1), ("x", 2)], ["a.b", "c`d"])
+    enqueue(df, dsn, "orders", key="a.b", order_by=F.desc("`c``d`"), payload=["c`d", "a.b"])
+    expected = [("x", {"c`d": n, "a.b": "x"}, 100) for n in (2, 1)]
+    assert drain("orders") == expected
+
+
+def test_what_json_would_lose_is_refused(spark: SparkSession, dsn: str, queues: None) -> None:
+    df = spark.sql("select named_struct('id', 1) as o, named_struct('id', 2) as c")
+    for message, payload in (
+        ('payload has two members "id"', ["o.id", "c.id"]),
+        ('payload has two members "x"', F.array(F.expr("named_struct('x', 1, 'x', 2)"))),
+        ("payload holds a map whose keys are date", F.expr("map(date'2020-01-01', 1)")),
+        ("payload.m holds a map whose keys are binary", F.expr("struct(map(X'00', 1) as m)")),
+    ):
+        with pytest.raises(ValueError, match=message):
+            enqueue(df, dsn, "mail", payload=payload)
+
+
 def test_instants_are_iso_utc_and_what_json_lacks_is_text(
     spark: SparkSession, dsn: str, drain: Drain, method: str
 ) -> None:
@@ -247,11 +278,21 @@ def test_what_is_wrong_with_a_call_is_said_before_anything_is_written(
         ("tags is a column of string: pass one of array<string>", {"tags": "k"}),
         ("dedup is a column of array<int>: pass one of one value", {"dedup": F.array("step")}),
         ('method is "copy"', {"method": "copy"}),
+        ("partitions is 2.5", {"partitions": 2.5}),
+        ("priority is 2147483648, which is out of range", {"priority": 2**31}),
+        ("7 is no column", {"key": 7}),
     ):
         with pytest.raises(ValueError, match=message):
             enqueue(steps, dsn, "mail", **arguments)
+    with pytest.raises(ValueError, match="is a stream: pass foreach_batch"):
+        enqueue(steps.sparkSession.readStream.format("rate").load(), dsn, "mail")
     with pytest.raises(UnknownQueue, match='queue "nope" does not exist'):
         enqueue(steps, dsn, "nope")
+    with pytest.raises(psycopg.errors.InvalidParameterValue, match="run_id is empty"):
+        enqueue(steps, dsn, "mail", run_id="")
+    far = F.when(F.col("step") == 7, F.lit(2**31)).otherwise(F.col("step"))
+    with pytest.raises(psycopg.errors.NumericValueOutOfRange, match='column "priority" holds'):
+        enqueue(steps, dsn, "mail", priority=far)
     with pytest.raises(psycopg.errors.NullValueNotAllowed, match="payload"):
         enqueue(steps, dsn, "mail", payload=F.lit(None).cast("string"))
     with pytest.raises(KeyRequired, match="pass key"):
@@ -283,6 +324,24 @@ def test_what_the_database_refuses_is_its_own_error_without_the_row(
         assert "\tat " not in str(refusal.value)
         assert refusal.value.__cause__ is None
     assert jobs_in(conn) == 0
+
+
+@pytest.mark.parametrize("becomes", ["key", "dedup", "payload", "job_type"])
+def test_texts_that_are_not_utf8_are_refused(
+    spark: SparkSession, dsn: str, conn: Conn, queues: None, method: str, becomes: str
+) -> None:
+    """Java would send two such keys, or dedup ids, as the same."""
+    df = spark.sql("select '1' as p, cast(X'22ff22' as string) as bad")
+    with pytest.raises(psycopg.DataError, match="not UTF-8"):
+        enqueue(df, dsn, "mail", **{"payload": "p", becomes: "bad"})
+    assert jobs_in(conn) == 0
+
+
+def test_a_session_serves_other_threads_too(
+    steps: DataFrame, dsn: str, conn: Conn, queues: None, method: str
+) -> None:
+    with ThreadPoolExecutor(1) as thread:
+        assert thread.submit(enqueue, steps, dsn, "mail").result().inserted == 3000
 
 
 def test_a_database_without_pgbaton_is_said_so(steps: DataFrame, empty_dsn: str) -> None:

@@ -284,6 +284,17 @@ def test_unkeyed_rows_keep_their_partition_when_the_run_comes_again(
     assert counted.fetchone() == (1000, 1000)
 
 
+def test_a_run_that_comes_again_for_another_queue_is_refused(
+    spark: SparkSession, dsn: str, conn: Conn, queues: None
+) -> None:
+    """With the data source it still counts as done: spark_commit compares the rows only."""
+    conn.execute("select pgbaton.create_queue('post')")
+    enqueue(spark.range(10), dsn, "mail", run_id="night", method="jdbc")
+    with pytest.raises(RunExists) as refusal:
+        enqueue(spark.range(10), dsn, "post", run_id="night", method="jdbc")
+    assert not hasattr(refusal.value, "__notes__"), "no advice to use the run_id again"
+
+
 # Refused ----------------------------------------------------------------------------------------
 @pytest.mark.timeout(1800)
 def test_spark_logs_no_payload_of_a_run_that_is_refused(
