@@ -17,12 +17,20 @@ import psycopg
 from psycopg import sql
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StringType
+from pyspark.sql.types import (
+    ArrayType,
+    IntegralType,
+    MapType,
+    NullType,
+    StringType,
+    StructType,
+    VariantType,
+)
 
 from pgbaton.spark._dsn import Target
-from pgbaton.spark._errors import raise_database_error
+from pgbaton.spark._errors import in_our_words, raise_database_error
 from pgbaton.spark._ranges import DEFAULT_PARTITIONS, check_partitions
-from pgbaton.spark._rows import JSON_OPTIONS
+from pgbaton.spark._rows import as_json
 from pgbaton.spark._views import CLAIMED, csv_list, schema_of
 
 if TYPE_CHECKING:
@@ -150,6 +158,7 @@ class Claim:
         self._target = target
         self._tokens = tokens
         self._open = set(tokens)
+        self._settled: set[int] = set()
         self._cancelled: set[int] = set()
         self._lease = lease
         self._changing = threading.Lock()
@@ -210,7 +219,7 @@ class Claim:
         columns = [_ids(df)]
         if "result" in df.columns:
             columns.append(_json(df, "result"))
-        found = self._collect(df.select(*columns))
+        found = self._collect(df.select(*columns), "result")
         return self._settle(COMPLETE, found)
 
     def fail(self, df: DataFrame, *, retryable: bool = True) -> Settled:
@@ -228,7 +237,7 @@ class Claim:
                 errors for one job; nothing is changed.
             psycopg.Error: the database refused; nothing is changed.
         """
-        found = self._collect(df.select(_ids(df), _existing(df, "error").cast("string")))
+        found = self._collect(df.select(_ids(df), _existing(df, "error").cast("string")), "error")
         if not all(found.values()):
             raise ValueError('column "error" is null or empty in some row: say what went wrong')
         return self._settle(FAIL, found, retryable=retryable)
@@ -242,7 +251,7 @@ class Claim:
         self._stop.set()
         return self._settle(RELEASE, dict.fromkeys(self._open)).done
 
-    def _collect(self, rows: DataFrame) -> dict[int, str | None]:
+    def _collect(self, rows: DataFrame, name: str) -> dict[int, str | None]:
         """The value of each job, from (id) or (id, value)."""
         found: dict[int, str | None] = {}
         for job_id, *values in rows.collect():
@@ -251,6 +260,8 @@ class Claim:
             if job_id not in self._tokens:
                 raise ValueError(f"job {job_id} is not of this claim")
             value = values[0] if values else None
+            if value is not None and "\0" in value:
+                raise ValueError(f'column "{name}" holds a NUL character, which PostgreSQL cannot')
             if found.setdefault(job_id, value) != value:
                 raise ValueError(f"job {job_id} comes twice, with different values")
         return found
@@ -265,9 +276,13 @@ class Claim:
                 # Without the detail, which may quote a result.
                 raise_database_error(error.sqlstate, _message(error), error.diag.message_hint)
             self._open -= values.keys()
+            for job_id in verdicts.keys() & self._settled:
+                verdicts[job_id] = "settled"  # what failed may be anybody's by now
+            if statement != RELEASE:
+                self._settled |= {job_id for job_id, verdict in verdicts.items() if verdict == "ok"}
         counts = Counter(verdicts.values())
         lost = counts["lease_lost"] + counts["not_found"]
-        return Settled(counts["ok"], counts["invalid_state"], lost)
+        return Settled(counts["ok"], counts["invalid_state"] + counts["settled"], lost)
 
     def _call(
         self,
@@ -337,13 +352,23 @@ def _read_buckets(
 
 
 def _ids(df: DataFrame) -> Column:
-    return _existing(df, "id").cast("long")
+    column = _existing(df, "id")
+    kind = df.schema["id"].dataType
+    if not isinstance(kind, IntegralType):
+        raise ValueError(f"id is a column of {kind.simpleString()}: pass one of bigint")
+    return column
 
 
 def _json(df: DataFrame, name: str) -> Column:
-    if isinstance(df.schema[name].dataType, StringType):
+    kind = df.schema[name].dataType
+    if isinstance(kind, StringType | NullType):
         return F.col(name)
-    return F.to_json(F.col(name), JSON_OPTIONS)
+    if isinstance(kind, StructType | MapType | ArrayType | VariantType):
+        return as_json(F.col(name), kind, name)
+    raise ValueError(
+        f"{name} is a column of {kind.simpleString()}: pass one of JSON text, of a struct, map, "
+        "array or variant"
+    )
 
 
 def _existing(df: DataFrame, name: str) -> Column:
@@ -353,4 +378,4 @@ def _existing(df: DataFrame, name: str) -> Column:
 
 
 def _message(error: psycopg.Error) -> str:
-    return error.diag.message_primary or str(error)
+    return in_our_words(error.sqlstate, error.diag.message_primary or str(error), "result")

@@ -39,6 +39,7 @@ VIEWS: dict[str, dict[str, DataType]] = {
     "live_jobs": LIVE,
     "jobs": ALL,
 }
+READ_OPTIONS = {"dsn", "password", "queue", "jobs", "partitions", "snapshot"}
 KINDS = {"finished": "finished_jobs", "live": "live_jobs", "all": "jobs"}
 MAX_ID = 2**63 - 1
 # JSON is not compared in the database: it would be another text there.
@@ -57,6 +58,14 @@ def view_of(options: Mapping[str, str]) -> str:
     if kind not in KINDS:
         raise ValueError(f"option jobs is {kind}: pass {', '.join(KINDS)}")
     return KINDS[kind]
+
+
+def check_options(options: Mapping[str, str], known: set[str]) -> None:
+    """Raises ValueError for an option that a read would ignore; Spark adds the path of a table."""
+    if strange := sorted(name for name in options if name.lower() not in known | {"path"}):
+        raise ValueError(
+            f'there is no option "{strange[0]}" for this read: {", ".join(sorted(known))}'
+        )
 
 
 def required(options: Mapping[str, str], name: str) -> str:
@@ -90,6 +99,7 @@ class JobReader(DataSourceReader):
         return schema_of(VIEWS[view_of(options)])
 
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
+        check_options(options, READ_OPTIONS)
         self._view = view_of(options)
         check_columns(schema, VIEWS[self._view])
         self._schema = schema
@@ -172,7 +182,9 @@ def is_comparable(value: Any) -> bool:
     """Whether the value means the same in the database."""
     if isinstance(value, datetime):
         return value.tzinfo is not None
-    return isinstance(value, int | str) and not isinstance(value, bool)
+    if isinstance(value, str):
+        return "\0" not in value
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _equal(column: sql.Composable, value: Any) -> sql.Composable | None:
@@ -196,7 +208,9 @@ def _in(column: sql.Composable, values: Iterable[Any]) -> sql.Composable | None:
     return sql.SQL("{} in ({})").format(column, sql.SQL(", ").join(map(sql.Literal, given)))
 
 
-def _starts_with(column: sql.Composable, value: Any) -> sql.Composable:
+def _starts_with(column: sql.Composable, value: Any) -> sql.Composable | None:
+    if not is_comparable(value):
+        return None
     return sql.SQL("starts_with({}, {})").format(column, sql.Literal(value))
 
 

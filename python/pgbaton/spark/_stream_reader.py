@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 from pgbaton.spark._collector import spare_imports
 from pgbaton.spark._dsn import Target
 from pgbaton.spark._ranges import DEFAULT_PARTITIONS, check_partitions
-from pgbaton.spark._reader import number, required
+from pgbaton.spark._reader import check_options, number, required
 from pgbaton.spark._views import FINISHED, check_columns, csv_list
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 # A smaller batch is read by fewer tasks.
 JOBS_PER_PARTITION = 50_000
+STREAM_OPTIONS = {"dsn", "password", "queue", "partitions", "startingoffsets"}
 Offset: TypeAlias = dict[str, Any]
 
 
@@ -48,6 +49,7 @@ class FinishedJobStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNo
     """
 
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
+        check_options(options, STREAM_OPTIONS)
         check_columns(schema, FINISHED)
         self._schema = schema
         self._queue = options.get("queue") or None

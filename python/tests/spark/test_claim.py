@@ -180,6 +180,15 @@ def test_buckets_are_parts_of_one_claim_each() -> None:
     assert _buckets({}, 4) == []
 
 
+def test_what_failed_and_waits_is_not_lost(
+    spark: SparkSession, dsn: str, conn: Conn, jobs: None
+) -> None:
+    with claim(spark, dsn, "mail", 3) as held:
+        errors = spark.createDataFrame([(n, "no") for n in held.open_ids], "id long, error string")
+        assert held.fail(errors) == Settled(3, 0, 0)
+        assert held.fail(errors) == Settled(0, 3, 0)
+
+
 def test_bad_calls_change_nothing(spark: SparkSession, dsn: str, conn: Conn, jobs: None) -> None:
     with pytest.raises(ValueError, match="n is 0"):
         claim(spark, dsn, "mail", 0)
@@ -194,6 +203,13 @@ def test_bad_calls_change_nothing(spark: SparkSession, dsn: str, conn: Conn, job
             ('"id" is null', [(None,)], "id long"),
             (f"job {second + 1000} is not of this claim", [(second + 1000,)], "id long"),
             (f"job {first} comes twice", [(first, "1"), (first, "2")], "id long, result string"),
+            ("id is a column of double: pass one of bigint", [(first + 0.5,)], "id double"),
+            (
+                "result is a column of int: pass one of JSON text",
+                [(first, 5)],
+                "id long, result int",
+            ),
+            ('"result" holds a NUL', [(first, '"\0"')], "id long, result string"),
         ):
             with pytest.raises(ValueError, match=message):
                 held.ack(spark.createDataFrame(rows, schema))
@@ -203,6 +219,9 @@ def test_bad_calls_change_nothing(spark: SparkSession, dsn: str, conn: Conn, job
         ):
             with pytest.raises(ValueError, match=message):
                 held.fail(spark.createDataFrame(rows, schema))
+        broken = spark.createDataFrame([(first, "secret")], "id long, result string")
+        with pytest.raises(psycopg.DataError, match='column "result" holds text that is not JSON'):
+            held.ack(broken)
         assert states(conn, "mail") == {"active": 2, "pending": 98}
 
 

@@ -141,6 +141,8 @@ def test_filters_are_answered_by_the_database(
         (StringStartsWith(("job_type",), "a%"), "starts_with(\"job_type\", 'a%')"),
         (StringContains(("job_type",), "a"), None),
         (Not(StringContains(("job_type",), "a")), None),
+        (EqualTo(("job_type",), "a\0"), None),
+        (StringStartsWith(("job_type",), "\0"), None),
         (EqualTo(("payload",), "{}"), None),
         (EqualTo(("no",), 1), None),
     ],
@@ -164,6 +166,7 @@ def test_bad_options_are_named(spark: SparkSession, dsn: str, queues: None) -> N
         ("option jobs is dead: pass finished, live, all", {"dsn": dsn, "jobs": "dead"}),
         ("option partitions is two: pass a number", {"dsn": dsn, "partitions": "two"}),
         ("partitions is 0", {"dsn": dsn, "partitions": "0"}),
+        ('there is no option "quue" for this read', {"dsn": dsn, "quue": "mail"}),
     ):
         with pytest.raises(ValueError, match=message):
             JobReader(options, finished)

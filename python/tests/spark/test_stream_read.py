@@ -126,6 +126,7 @@ def test_bad_options_are_named(dsn: str, spark: SparkSession) -> None:
             {"dsn": dsn, "startingOffsets": "now"},
         ),
         ("partitions is 0", {"dsn": dsn, "partitions": "0"}),
+        ('there is no option "jobs" for this read', {"dsn": dsn, "jobs": "all"}),
     ):
         with pytest.raises(ValueError, match=message):
             FinishedJobStreamReader(options, schema_of(FINISHED))
