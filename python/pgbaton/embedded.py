@@ -18,10 +18,11 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 from urllib.parse import quote
 
 SUPPORTED = range(15, 19)
@@ -36,6 +37,21 @@ TOOLS = ("initdb", "pg_ctl", "postgres")
 START_SECONDS = 60
 # Short, because the name of a unix socket may have 107 bytes at most.
 SOCKETS = "/tmp/pgbaton-"  # noqa: S108 - mkdtemp adds the rest
+# Runs beside the process that started a server, in a session that no terminal ends. A line says
+# that this process has stopped it; the end of the pipe without one, that the process is dead.
+WATCHER = """
+read -r _ && exit
+pg_ctl=$1 home=$2 sockets=$3 throw_away=$4
+data=$home/data
+if [ -f "$data/postmaster.pid" ]; then
+    used=$(sed -n 5p "$data/postmaster.pid")
+    "$pg_ctl" stop --pgdata="$data" --mode=fast --wait
+    case $used in "$sockets"*) rm -rf "$used" ;; esac
+fi
+[ "$throw_away" = yes ] && [ -f "$home/lock" ] || exit
+# An initdb that lost its parent may still be writing.
+for _ in 1 2 3; do rm -rf "$home" && break; sleep 1; done
+"""
 
 
 class ServerError(RuntimeError):
@@ -138,7 +154,11 @@ def data_home() -> Path:
 
 
 class Server:
-    """One server with its data under `home`; start() may be called twice, also by two processes."""
+    """One server with its data under `home`; start() may be called twice, also by two processes.
+
+    What start() starts runs until stop(). In a with statement it also ends when this process does,
+    however that ends; `throw_away` removes `home` then as well.
+    """
 
     def __init__(
         self,
@@ -147,17 +167,23 @@ class Server:
         *,
         durable: bool = True,
         settings: Mapping[str, str] | None = None,
+        throw_away: bool = False,
     ) -> None:
         chosen = bindir or default_bindir()
         self.home = (home or data_home() / str(chosen.major)).absolute()
         self.data = self.home / "data"
         self.durable = durable
+        self.throw_away = throw_away
         self.settings = dict(settings or {})
         self._chosen = chosen
         self._account = _server_account(self.data)
 
     def __enter__(self) -> Server:
-        self.start()
+        with ExitStack() as entered:
+            entered.enter_context(self._watched())
+            self.start()
+            entered.callback(self.stop)
+            self._entered = entered.pop_all()
         return self
 
     def __exit__(
@@ -166,7 +192,7 @@ class Server:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.stop()
+        self._entered.close()
 
     @property
     def bindir(self) -> Path:
@@ -194,6 +220,7 @@ class Server:
         with self._locked():
             postmaster = _postmaster(self.data)
             if postmaster is None:
+                _clear_up_after_crash(self.data)
                 return
             stop = ["stop", f"--pgdata={self.data}", "--mode=fast", "--wait"]
             self._run("pg_ctl", *stop, failure="the server did not stop")
@@ -293,6 +320,22 @@ class Server:
         command += [f"--timeout={START_SECONDS}", f"--log={self._log}", f"--options={options}"]
         return self._run_quietly(command)
 
+    @contextmanager
+    def _watched(self) -> Iterator[None]:
+        """While it lasts, the death of this process is the end of the server, by kill -9 too."""
+        arguments = [self._programs() / "pg_ctl", self.home, SOCKETS]
+        arguments += ["yes" if self.throw_away else "no"]
+        with subprocess.Popen(
+            ["/bin/sh", "-c", WATCHER, "watcher", *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            **self._surroundings(),
+        ) as watcher:
+            yield
+            watcher.communicate(b"stopped\n")
+
     def _await_ready(self) -> None:
         """Another process may have started it just now, or it is still in crash recovery."""
         give_up = time.monotonic() + START_SECONDS
@@ -312,19 +355,24 @@ class Server:
 
     def _run_quietly(self, command: list[str]) -> subprocess.CompletedProcess[str]:
         """Runs a program as the server's account, with none of our PG* variables."""
-        drop_to = self._account
         return subprocess.run(
             command,
-            cwd="/",
-            env={k: v for k, v in os.environ.items() if not k.startswith("PG")},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             check=False,
-            user=drop_to.uid if drop_to else None,
-            group=drop_to.gid if drop_to else None,
-            extra_groups=[] if drop_to else None,
+            **self._surroundings(),
         )
+
+    def _surroundings(self) -> dict[str, Any]:
+        drop_to = self._account
+        return {
+            "cwd": "/",
+            "env": {k: v for k, v in os.environ.items() if not k.startswith("PG")},
+            "user": drop_to.uid if drop_to else None,
+            "group": drop_to.gid if drop_to else None,
+            "extra_groups": [] if drop_to else None,
+        }
 
     def _programs(self) -> Path:
         """The bin directory, or a copy of it where the server's account cannot read the wheel."""
@@ -346,12 +394,15 @@ class Server:
 
 @contextmanager
 def temporary_server(
-    bindir: Bindir | None = None, settings: Mapping[str, str] | None = None
+    bindir: Bindir | None = None,
+    settings: Mapping[str, str] | None = None,
+    *,
+    durable: bool = False,
 ) -> Iterator[Server]:
     """A throw-away server for tests: without fsync, and gone with its data afterwards."""
     home = Path(tempfile.mkdtemp(prefix="/tmp/pgbaton-server-"))
     try:
-        with Server(bindir, home, durable=False, settings=settings) as server:
+        with Server(bindir, home, durable=durable, settings=settings, throw_away=True) as server:
             yield server
     finally:
         shutil.rmtree(home, ignore_errors=True)

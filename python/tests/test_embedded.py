@@ -11,10 +11,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg
 import pytest
+from load import wait_until
 
 from pgbaton import embedded
 from pgbaton.embedded import Bindir, Server, ServerError, find_bindirs
@@ -112,6 +115,101 @@ def test_it_starts_again_after_a_crash(server: Server) -> None:
     server.start()
     assert ask(server.dsn(), "select 1") == 1
     assert not Path(sockets).exists()
+
+
+@dataclass
+class Started:
+    """A server of another process, and what it left in /tmp."""
+
+    starter: subprocess.Popen[str]
+    pid: int
+    home: Path
+    sockets: Path
+
+    def is_alive(self) -> bool:
+        return embedded._is_server_of(self.home / "data", self.pid)
+
+    def end_starter(self, number: signal.Signals) -> None:
+        self.starter.send_signal(number)
+        assert self.starter.wait(timeout=60) != 0
+
+
+@contextmanager
+def started_by_another_process(program: str, *arguments: object) -> Iterator[Started]:
+    """Runs the program, which has to make `server` and call `tell`."""
+    prelude = (
+        "import signal, sys; from pathlib import Path\n"
+        "from pgbaton.embedded import Server, temporary_server, _postmaster\n"
+        "def tell(server):\n"
+        "    pid = (server.data / 'postmaster.pid').read_text().split()[0]\n"
+        "    print(pid, server.home, _postmaster(server.data).socket_dir, flush=True)\n"
+        "    signal.pause()\n"
+    )
+    command = [sys.executable, "-c", prelude + program, *map(str, arguments)]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, cwd=PACKAGE_PARENT
+    ) as starter:
+        assert starter.stdout
+        pid, home, sockets = starter.stdout.readline().split()
+        started = Started(starter, int(pid), Path(home), Path(sockets))
+        try:
+            yield started
+        finally:
+            starter.kill()
+            if started.is_alive():
+                os.kill(started.pid, signal.SIGINT)
+                wait_until(lambda: not started.is_alive(), "the end of the server")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL])
+def test_a_temporary_server_ends_with_its_starter_and_leaves_nothing(
+    number: signal.Signals,
+) -> None:
+    program = "with temporary_server() as server: tell(server)"
+    with started_by_another_process(program) as server:
+        assert server.is_alive()
+        server.end_starter(number)
+        wait_until(lambda: not server.is_alive(), "the end of the server")
+        wait_until(lambda: not server.sockets.exists(), "the end of its sockets")
+        wait_until(lambda: not server.home.exists(), "the end of its data")
+
+
+def test_a_with_statement_of_a_killed_process_ends_and_the_data_stays(home: Path) -> None:
+    program = "with Server(home=Path(sys.argv[1]), durable=False) as server: tell(server)"
+    with started_by_another_process(program, home) as server:
+        server.end_starter(signal.SIGKILL)
+        wait_until(lambda: not server.is_alive(), "the end of the server")
+        wait_until(lambda: not server.sockets.exists(), "the end of its sockets")
+    with Server(home=home, durable=False) as again:
+        assert ask(again.dsn(), "select 1") == 1
+
+
+def test_what_start_started_outlives_its_starter(home: Path) -> None:
+    program = "server = Server(home=Path(sys.argv[1]), durable=False); server.start(); tell(server)"
+    with started_by_another_process(program, home) as server:
+        server.end_starter(signal.SIGKILL)
+        assert ask(Server(home=home).dsn(), "select 1") == 1
+
+
+def test_a_server_that_cannot_start_takes_nothing_of_others_along(home: Path) -> None:
+    home.mkdir()
+    (home / "thesis.tex").write_text("precious")
+    home.chmod(0o777)
+    with (
+        pytest.raises(ServerError, match="not empty"),
+        Server(home=home, durable=False, throw_away=True),
+    ):
+        pass
+    assert [f.name for f in home.iterdir()] == ["thesis.tex"]
+
+
+def test_stopping_a_server_that_was_killed_removes_its_sockets(home: Path) -> None:
+    with Server(home=home, durable=False) as server:
+        sockets = Path(server.dsn().split("host=")[1].split("&")[0])
+        os.kill(postmaster_pid(server), signal.SIGKILL)
+        wait_until(lambda: not server.is_running(), "the end of the server")
+        assert sockets.exists()
+    assert not sockets.exists()
 
 
 def test_a_pid_file_that_names_another_program_is_not_believed(server: Server) -> None:
