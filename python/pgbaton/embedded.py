@@ -323,18 +323,19 @@ class Server:
     @contextmanager
     def _watched(self) -> Iterator[None]:
         """While it lasts, the death of this process is the end of the server, by kill -9 too."""
-        arguments = [self._programs() / "pg_ctl", self.home, SOCKETS]
-        arguments += ["yes" if self.throw_away else "no"]
+        command = ["/bin/sh", "-c", WATCHER, "watcher", str(self._programs() / "pg_ctl")]
+        command += [str(self.home), SOCKETS, "yes" if self.throw_away else "no"]
         with subprocess.Popen(
-            ["/bin/sh", "-c", WATCHER, "watcher", *arguments],
+            command,
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
+            text=True,
             **self._surroundings(),
         ) as watcher:
             yield
-            watcher.communicate(b"stopped\n")
+            watcher.communicate("stopped\n")
 
     def _await_ready(self) -> None:
         """Another process may have started it just now, or it is still in crash recovery."""
