@@ -13,7 +13,6 @@ import os
 import platform
 import shutil
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -443,10 +442,7 @@ def main() -> int:
     options = parse()
     begun = time.monotonic()
     bindir = embedded.use_bindir(options.bindir)
-    with (
-        tempfile.TemporaryDirectory(prefix="pgbaton-bench-") as home,
-        embedded.Server(bindir, Path(home), settings=SETTINGS) as server,
-    ):
+    with embedded.temporary_server(bindir, SETTINGS, durable=True) as server:
         lab = Lab(Bench(server, options.runs, options.scale))
         queues = [QUEUES[name]() for name in options.peers]
         for queue in queues:

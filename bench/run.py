@@ -13,7 +13,6 @@ import multiprocessing
 import os
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from functools import partial
@@ -572,10 +571,7 @@ def main() -> int:
 
     bindir = embedded.use_bindir(options.bindir) if options.bindir else embedded.default_bindir()
     print(f"bench: PostgreSQL {bindir.version}, {os.cpu_count()} cores", file=sys.stderr)
-    with (
-        tempfile.TemporaryDirectory(prefix="pgbaton-bench-") as home,
-        embedded.Server(bindir, Path(home), settings=SETTINGS) as server,
-    ):
+    with embedded.temporary_server(bindir, SETTINGS, durable=True) as server:
         prepare_template(server)
         bench = Bench(server, options.runs, options.scale)
         reached = [WORKLOADS[name](bench) for name in options.workloads or WORKLOADS]

@@ -48,7 +48,7 @@ if [ -f "$data/postmaster.pid" ]; then
     "$pg_ctl" stop --pgdata="$data" --mode=fast --wait
     case $used in "$sockets"*) rm -rf "$used" ;; esac
 fi
-[ "$throw_away" = yes ] && [ -f "$home/lock" ] || exit
+[ "$throw_away" = yes ] || exit
 # An initdb that lost its parent may still be writing.
 for _ in 1 2 3; do rm -rf "$home" && break; sleep 1; done
 """
@@ -156,8 +156,8 @@ def data_home() -> Path:
 class Server:
     """One server with its data under `home`; start() may be called twice, also by two processes.
 
-    What start() starts runs until stop(). In a with statement it also ends when this process does,
-    however that ends; `throw_away` removes `home` then as well.
+    What start() starts runs until stop(). In a with statement it ends with that, or when this
+    process does, however that ends; `throw_away` removes `home` then as well.
     """
 
     def __init__(
@@ -179,9 +179,12 @@ class Server:
         self._account = _server_account(self.data)
 
     def __enter__(self) -> Server:
+        self._make_home()  # what is not ours is refused here, before anything could remove it
         with ExitStack() as entered:
             entered.enter_context(self._watched())
             self.start()
+            if self.throw_away:
+                entered.callback(shutil.rmtree, self.home, ignore_errors=True)
             entered.callback(self.stop)
             self._entered = entered.pop_all()
         return self
@@ -294,7 +297,8 @@ class Server:
     def _launch(self) -> None:
         _clear_up_after_crash(self.data)
         for attempt in range(3):
-            sockets = Path(tempfile.mkdtemp(prefix=SOCKETS))
+            place = f"{self.home}/" if self.throw_away else SOCKETS
+            sockets = Path(tempfile.mkdtemp(prefix=place))
             self._give_away(sockets)
             logged = self._log.stat().st_size if self._log.exists() else 0
             if self._pg_ctl_start(sockets).returncode == 0:
@@ -316,14 +320,14 @@ class Server:
             settings |= {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
         settings |= self.settings
         options = " ".join(f"-c {shlex.quote(f'{k}={v}')}" for k, v in settings.items())
-        command = [str(self._programs() / "pg_ctl"), "start", f"--pgdata={self.data}", "--wait"]
+        command = [str(self.programs() / "pg_ctl"), "start", f"--pgdata={self.data}", "--wait"]
         command += [f"--timeout={START_SECONDS}", f"--log={self._log}", f"--options={options}"]
         return self._run_quietly(command)
 
     @contextmanager
     def _watched(self) -> Iterator[None]:
         """While it lasts, the death of this process is the end of the server, by kill -9 too."""
-        command = ["/bin/sh", "-c", WATCHER, "watcher", str(self._programs() / "pg_ctl")]
+        command = ["/bin/sh", "-c", WATCHER, "watcher", str(self.programs() / "pg_ctl")]
         command += [str(self.home), SOCKETS, "yes" if self.throw_away else "no"]
         with subprocess.Popen(
             command,
@@ -350,7 +354,7 @@ class Server:
         raise ServerError(f"the server is not ready after {START_SECONDS} s (log: {self._log})")
 
     def _run(self, program: str, *arguments: str, failure: str) -> None:
-        done = self._run_quietly([str(self._programs() / program), *arguments])
+        done = self._run_quietly([str(self.programs() / program), *arguments])
         if done.returncode != 0:
             raise ServerError(f"{failure}: {_first_complaint(done.stderr or done.stdout)}")
 
@@ -375,7 +379,7 @@ class Server:
             "extra_groups": [] if drop_to else None,
         }
 
-    def _programs(self) -> Path:
+    def programs(self) -> Path:
         """The bin directory, or a copy of it where the server's account cannot read the wheel."""
         if self._account is None or self._can_run(self._chosen.path):
             return self._chosen.path
@@ -400,13 +404,14 @@ def temporary_server(
     *,
     durable: bool = False,
 ) -> Iterator[Server]:
-    """A throw-away server for tests: without fsync, and gone with its data afterwards."""
+    """A throw-away server for tests: gone with its data afterwards, or when this process dies.
+
+    It does without fsync unless `durable` is said.
+    """
+    chosen = bindir or default_bindir()
     home = Path(tempfile.mkdtemp(prefix="/tmp/pgbaton-server-"))
-    try:
-        with Server(bindir, home, durable=durable, settings=settings, throw_away=True) as server:
-            yield server
-    finally:
-        shutil.rmtree(home, ignore_errors=True)
+    with Server(chosen, home, durable=durable, settings=settings, throw_away=True) as server:
+        yield server
 
 
 @dataclass(frozen=True)

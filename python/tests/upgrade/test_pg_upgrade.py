@@ -78,14 +78,21 @@ def test_the_oldest_major_here_becomes_the_newest() -> None:
 
         shutil.chown(new.home, old.data.stat().st_uid, old.data.stat().st_gid)
         # The locale must be that of the old cluster, and 15 has no checksums unless asked.
-        initdb = [new.bindir / "initdb", f"--pgdata={new.data}", "--username=postgres"]
+        initdb = [new.programs() / "initdb", f"--pgdata={new.data}", "--username=postgres"]
         initdb += ["--encoding=UTF8", "--locale=C", "--auth=trust", "--no-sync"]
         if new.major >= 18:
             initdb.append("--no-data-checksums")
         run(new, old.data, *initdb)
         both = ["--old-datadir", old.data, "--new-datadir", new.data, "--username=postgres"]
-        both += ["--old-bindir", old.bindir, "--new-bindir", new.bindir, "--socketdir", new.home]
-        run(new, old.data, new.bindir / "pg_upgrade", *both)
+        both += [
+            "--old-bindir",
+            old.programs(),
+            "--new-bindir",
+            new.programs(),
+            "--socketdir",
+            new.home,
+        ]
+        run(new, old.data, new.programs() / "pg_upgrade", *both)
 
         (new.home / "lock").touch()  # the mark of a server of pgbaton
         new.start()
