@@ -1,5 +1,5 @@
 create or replace function pgbaton.spark_commit(
-    run_id text, attempts uuid[], expected bigint, is_compared boolean default true
+    run_id text, attempts uuid[], expected bigint, origin text default null
 )
 returns table (inserted bigint, deduped bigint, already bigint)
 language plpgsql volatile security definer
@@ -11,7 +11,7 @@ set jit = off
 as $$
 declare
     v_rows bigint;
-    v_digest text;
+    v_data text;
     v_name text;
     v_queue pgbaton.queue;
     v_names text[];
@@ -19,18 +19,19 @@ declare
     v_chunk pgbaton.spark_chunk;
 begin
     perform pgbaton._check_run_id(run_id);
-    if num_nulls(attempts, expected, is_compared) > 0 or array_position(attempts, null) is not null then
+    if num_nulls(attempts, expected) > 0 or array_position(attempts, null) is not null then
         raise exception using
             errcode = 'null_value_not_allowed',
-            message = 'attempts, an entry of it, expected or is_compared is null',
+            message = 'attempts, an entry of it, or expected is null',
             hint = 'Pass the attempts that count, one for each partition, and how many rows they staged.';
     end if;
-    select coalesce(sum(c.jobs), 0), coalesce(sum(c.digest), 0)::text into v_rows, v_digest
+    select
+        coalesce(sum(c.jobs), 0),
+        concat_ws(' ', string_agg(distinct c.queue, ' ' order by c.queue), coalesce(sum(c.jobs), 0), sum(c.digest))
+    into v_rows, v_data
     from pgbaton.spark_chunk as c where c.attempt = any (attempts);
 
-    perform pgbaton._begin_run(
-        run_id, 0, case when is_compared and v_rows = expected then v_rows || ' ' || v_digest end
-    );
+    perform pgbaton._begin_run(run_id, 0, coalesce(origin, case when v_rows = expected then v_data end));
     -- Waits for another commit of the run.
     insert into pgbaton.enqueue_ledger (run_id, part, xid, noted_at, jobs, duplicates)
     values (run_id, 0, pg_current_xact_id(), pgbaton._now(), 0, 0)
@@ -87,12 +88,13 @@ begin
     return next;
 end;
 $$;
-comment on function pgbaton.spark_commit(text, uuid[], bigint, boolean) is
+comment on function pgbaton.spark_commit(text, uuid[], bigint, text) is
 'Makes jobs of the rows that these attempts staged, all at once and once: when the run was enqueued before,
 nothing is. Returns how many jobs were added, how many rows had a dedup_id that was known, and how many jobs the run
 became when it was enqueued before.
-attempts: one for each partition, in no order. expected: how many rows they staged together. is_compared: whether
-other data under the same run_id is an error. Jobs of one key stand in the order of order_nos, then of part and
+attempts: one for each partition, in no order. expected: how many rows they staged together. Other keys and payloads, or
+another queue, under the same run_id are an error; with origin, the name of what the rows come from, another origin is,
+and the rows may differ. Jobs of one key stand in the order of order_nos, then of part and
 chunk_no.
 Raises PB003 (staged rows are gone), PB013 (the run was begun with other data or in partitions), 22004, 22023
 and what enqueue_batch raises.';

@@ -45,7 +45,7 @@ from pgbaton.spark._errors import BAD_ARGUMENT, Refusal, Refused
 from pgbaton.spark._jdbc import is_connect
 
 LABELS = {"priorities", "job_types", "tags"}
-WRITE_OPTIONS = {"dsn", "password", "queue", "run_id", "stream_id", "compare"}
+WRITE_OPTIONS = {"dsn", "password", "queue", "run_id", "stream_id", "micro_batch"}
 
 
 def register(spark: SparkSession) -> None:
@@ -106,11 +106,11 @@ class PgbatonDataSource(DataSource):
         """Adds a job for each row."""
         options = checked_options(self.options, overwrite, unused={"stream_id"})
         stage = Stage.prepare(options, schema, options.get("run_id", str(uuid.uuid4())))
-        return JobWriter(stage, is_compared=options.get("compare") != "false")
+        return JobWriter(stage, is_micro_batch=options.get("micro_batch") == "true")
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamArrowWriter:
         """Adds a job for each row of each micro-batch."""
-        options = checked_options(self.options, overwrite, unused={"run_id", "compare"})
+        options = checked_options(self.options, overwrite, unused={"run_id", "micro_batch"})
         if not options.get("stream_id"):
             raise ValueError(
                 'option "stream_id" is missing: name the stream, so that a micro-batch that Spark '
@@ -124,8 +124,9 @@ class Staged(WriterCommitMessage):
     """What one attempt at a partition staged, or why it did not."""
 
     attempt: str
-    rows: int
+    rows: int = 0
     refusal: str | None = None
+    query_id: str | None = None  # of the stream that the rows come from
 
 
 @dataclass(frozen=True)
@@ -162,30 +163,31 @@ class Stage:
     def write(self, batches: Iterator[pa.RecordBatch]) -> Staged:
         """Runs in a task. A refusal is a result: Spark would try an exception again, and log it."""
         spare_imports()
-        attempt, rows = str(uuid.uuid4()), 0
+        context = TaskContext.get()
+        staged = Staged(str(uuid.uuid4()))
+        if context is not None:
+            staged.query_id = context.getLocalProperty("sql.streaming.queryId")
         pending = chunks(batches)
         first = next(pending, None)
         if first is None:
-            return Staged(attempt, 0)
-        statement = self._statement()
+            return staged
+        statement = self._statement(context.partitionId() if context else 0)
         try:
             with self.target.connect() as connection:
                 connection.adapters.register_dumper(JsonArray, JsonArrayDumper)
                 for number, chunk in enumerate(chain([first], pending)):
-                    given = literals(self.fields, chunk)
-                    connection.execute(statement, [attempt, number, *given.values()], prepare=False)
-                    rows += chunk.num_rows
+                    given = [staged.attempt, number, *literals(self.fields, chunk).values()]
+                    connection.execute(statement, given, prepare=False)
+                    staged.rows += chunk.num_rows
         except BadColumn as error:
-            return Staged(attempt, 0, str(Refusal(BAD_ARGUMENT, str(error))))
+            staged.refusal = str(Refusal(BAD_ARGUMENT, str(error)))
         except psycopg.Error as error:
-            refusal = Refusal.of(error)
+            staged.refusal = str(Refusal.of(error))
             if isinstance(error, psycopg.OperationalError):
-                raise Refused(str(refusal)) from None  # Spark tries it again
-            return Staged(attempt, 0, str(refusal))
-        return Staged(attempt, rows)
+                raise Refused(staged.refusal) from None  # Spark tries it again
+        return staged
 
-    def _statement(self) -> sql.Composed:
-        context = TaskContext.get()
+    def _statement(self, part: int) -> sql.Composed:
         arguments = [
             sql.SQL("{} => %s::").format(sql.Identifier(f.parameter)) + sql.SQL(TYPES[f.parameter])
             for f in self.fields
@@ -197,17 +199,24 @@ class Stage:
             "queue => {}, {})"
         ).format(
             sql.Literal(self.run_id),
-            sql.Literal(context.partitionId() if context else 0),
+            sql.Literal(part),
             sql.Literal(self.queue),
             sql.SQL(", ").join(arguments),
         )
 
-    def commit(self, messages: Sequence[Any], run_id: str, is_compared: bool) -> None:
+    def commit(self, messages: Sequence[Any], run_id: str, is_micro_batch: bool) -> None:
         staged = [message for message in messages if message is not None]
         for message in staged:
             if message.refusal:
                 raise Refused(message.refusal)
-        arguments = [run_id, [m.attempt for m in staged], sum(m.rows for m in staged), is_compared]
+        origin = None
+        if is_micro_batch:
+            if not staged:
+                return
+            # Spark may compute it anew, and find other rows. The id of its query lasts as long as
+            # its checkpoint; with another one the same number is another micro-batch.
+            origin = f"stream {staged[0].query_id}"
+        arguments = [run_id, [m.attempt for m in staged], sum(m.rows for m in staged), origin]
         with refusals():
             try:
                 self._commit(arguments)
@@ -230,15 +239,15 @@ class Stage:
 class JobWriter(DataSourceArrowWriter):
     """One DataFrame, enqueued once."""
 
-    def __init__(self, stage: Stage, is_compared: bool) -> None:
+    def __init__(self, stage: Stage, is_micro_batch: bool) -> None:
         self.stage = stage
-        self.is_compared = is_compared
+        self.is_micro_batch = is_micro_batch
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Staged:
         return self.stage.write(iterator)
 
     def commit(self, messages: Sequence[Any]) -> None:
-        self.stage.commit(messages, self.stage.run_id, self.is_compared)
+        self.stage.commit(messages, self.stage.run_id, self.is_micro_batch)
 
     def abort(self, messages: Sequence[Any]) -> None:
         self.stage.abort()
@@ -254,8 +263,7 @@ class JobStreamWriter(DataSourceStreamArrowWriter):
         return self.stage.write(iterator)
 
     def commit(self, messages: Sequence[Any], batchId: int) -> None:
-        # Not compared: Spark may compute a micro-batch anew, and what it was then holds.
-        self.stage.commit(messages, batch_run_id(self.stage.run_id, batchId), is_compared=False)
+        self.stage.commit(messages, batch_run_id(self.stage.run_id, batchId), is_micro_batch=True)
 
     def abort(self, messages: Sequence[Any], batchId: int) -> None:
         self.stage.abort()

@@ -116,7 +116,7 @@ def enqueue(
             partitions that are done stay, and a call with the same run_id adds the rest.
     """
     wanted = Wanted(payload, key, order_by, priority, job_type, tags, run_at, dedup)
-    return _enqueue(df, dsn, queue, wanted, run_id, partitions, method, is_compared=True)
+    return _enqueue(df, dsn, queue, wanted, run_id, partitions, method)
 
 
 def foreach_batch(
@@ -152,7 +152,7 @@ def foreach_batch(
 
     def write(df: DataFrame, batch_id: int) -> None:
         run_id = batch_run_id(stream_id, batch_id)
-        _enqueue(df, dsn, queue, wanted, run_id, partitions, "datasource", is_compared=False)
+        _enqueue(df, dsn, queue, wanted, run_id, partitions, "datasource", is_micro_batch=True)
 
     return write
 
@@ -165,7 +165,7 @@ def _enqueue(
     run_id: str | None,
     partitions: int,
     method: Method | None,
-    is_compared: bool,
+    is_micro_batch: bool = False,
 ) -> Enqueued:
     started = time.monotonic()
     check_partitions(partitions)
@@ -183,8 +183,8 @@ def _enqueue(
     if method == "jdbc":
         parts = min(partitions, STRIPES) if wanted.key is not None else partitions
         _by_jdbc(rows, run, parts, is_named=run_id is not None)
-    elif is_compared or not before:
-        _by_datasource(rows, run, is_compared)
+    else:
+        _by_datasource(rows, run, is_micro_batch)
     return _result(run, before, time.monotonic() - started, method)
 
 
@@ -254,7 +254,7 @@ def _write_parts(rows: DataFrame, run: Run, parts: int, is_named: bool) -> None:
         raise
 
 
-def _by_datasource(rows: DataFrame, run: Run, is_compared: bool) -> None:
+def _by_datasource(rows: DataFrame, run: Run, is_micro_batch: bool) -> None:
     register(rows.sparkSession)
     writer = rows.write.format("pgbaton").mode("append")
     options = {
@@ -262,7 +262,7 @@ def _by_datasource(rows: DataFrame, run: Run, is_compared: bool) -> None:
         "password": run.target.password or "",
         "queue": run.queue,
         "run_id": run.run_id,
-        "compare": str(is_compared).lower(),
+        "micro_batch": str(is_micro_batch).lower(),
     }
     try:
         writer.options(**options).save()

@@ -72,7 +72,7 @@ def job_rows(df: DataFrame, wanted: Wanted, partitions: int, is_repeatable: bool
 
     # Computed once: a key that is made by chance would be another one the second time.
     keyed = df.withColumn(KEY, _typed(df, "key", wanted.key, None).cast("string"))
-    rows = _in_order(keyed, F.col(KEY), _order(df, wanted.order_by), partitions)
+    rows = _in_order(keyed, _order(df, wanted.order_by), partitions)
     return rows.select(*columns, F.col(KEY).alias("singleton_key"))
 
 
@@ -96,14 +96,14 @@ def _columns(df: DataFrame, wanted: Wanted) -> list[Column]:
     return columns
 
 
-def _in_order(df: DataFrame, key: Column, order: list[Column], partitions: int) -> DataFrame:
+def _in_order(df: DataFrame, order: list[Column], partitions: int) -> DataFrame:
     """The rows of a key in one partition, sorted.
 
     The database locks a key's stripe until the transaction ends. No two partitions share one, so
     they never wait for each other; sorted by stripe, two calls at once never wait in a circle.
     """
     # The number of the row is taken before the shuffle: where it stood in the DataFrame.
-    marked = df.withColumns({ROW: F.monotonically_increasing_id(), HASH: key_hash(key), KEY: key})
+    marked = df.withColumns({ROW: F.monotonically_increasing_id(), HASH: key_hash(F.col(KEY))})
     parts = min(partitions, STRIPES)
     # Of 256 stripes to a few partitions a hash would give some twice as many as others.
     number = F.conv(stripe(F.col(HASH)), 16, 10).cast("int")

@@ -334,6 +334,32 @@ def test_a_micro_batch_that_comes_again_after_a_restart_is_enqueued_once(
     assert seen == {f"k{k}": [n for n in range(300) if n % 3 == k] for k in range(3)}
 
 
+def test_a_new_checkpoint_under_an_old_name_is_refused(
+    spark: SparkSession,
+    conn: Conn,
+    sink: Callable[[DataFrame], DataStreamWriter],
+    tmp_path: Path,
+) -> None:
+    """Its micro-batches are numbered anew, so that they would count as done and be lost."""
+    folder = tmp_path / "orders"
+    folder.mkdir()
+
+    def run(checkpoint: str) -> None:
+        orders = spark.readStream.schema("k string, n int").json(str(folder))
+        stream = sink(orders).option("checkpointLocation", str(tmp_path / checkpoint))
+        stream.trigger(availableNow=True).start().awaitTermination()
+
+    (folder / "0.json").write_text('{"k": "a", "n": 0}')
+    run("first")
+    (folder / "1.json").write_text('{"k": "a", "n": 1}')
+    with pytest.raises(Exception, match="needs another stream_id"):
+        run("second")
+    run("first")
+    found = conn.execute("select array_agg(payload ->> 'n' order by id) from pgbaton.live_jobs")
+    assert found.fetchone() == (["0", "1"],)
+    assert conn.execute("select count(*) from pgbaton.spark_chunk").fetchone() == (0,)
+
+
 def test_a_stream_needs_a_name(spark: SparkSession, dsn: str, queues: None, tmp_path: Path) -> None:
     register(spark)
     orders = spark.readStream.schema("payload string").json(str(tmp_path))
