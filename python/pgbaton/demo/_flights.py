@@ -40,6 +40,8 @@ def spark_session() -> Iterator[SparkSession]:
         .config("spark.sql.files.maxPartitionBytes", "8m")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.shuffle.partitions", "8")
+        # Over TCP each Python task waits 40 ms for an acknowledgement.
+        .config("spark.python.unix.domain.socket.enabled", "true")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .getOrCreate()
