@@ -39,7 +39,10 @@ begin
         select i.id, v_now, v_day, i.lane_id, i.singleton_key, i.options, i.payload
         from input as i
     ), neighbours as (
-        select i.*, i.id - row_number() over (partition by i.lane_id, i.run_at order by i.ordinal) as run
+        select
+            i.*, i.id - row_number() over (
+                partition by i.lane_id, i.run_at, i.singleton_key is null order by i.ordinal
+            ) as run
         from input as i
     ), runs as (
         -- Consecutive ids of one lane share a span, cut where an id is a multiple of 64.
