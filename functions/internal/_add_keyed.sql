@@ -14,10 +14,7 @@ as $$
 declare
     v_now constant timestamptz := pgbaton._now();
     v_day constant date := pgbaton._day(v_now);
-    v_keys constant text[] := case
-        when array_lower(singleton_keys, 1) = 1 then singleton_keys
-        else coalesce(singleton_keys[:], array_fill(null::text, array[cardinality(payloads)]))
-    end;
+    v_keys constant text[] := coalesce(singleton_keys, array_fill(null::text, array[cardinality(payloads)]));
     v_ids bigint[];
     v_spans record;  -- as parallel arrays
 begin

@@ -20,6 +20,12 @@ begin
         from generate_series((job_ids[1] - 1) / 64 * 64 + 1, job_ids[v_jobs], 64) as b (first);
         return;
     end if;
+    if array_lower(singleton_keys, 1) <> 1 then
+        singleton_keys := singleton_keys[:];
+    end if;
+    if array_lower(run_ats, 1) <> 1 then
+        run_ats := run_ats[:];
+    end if;
     v_starts := array(
         select u.n from (select generate_series(1, v_jobs) as n) as u
         where u.n = 1 or job_ids[u.n] <> job_ids[u.n - 1] + 1 or job_ids[u.n] & 63 = 1
