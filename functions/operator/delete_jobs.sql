@@ -18,6 +18,11 @@ begin
         v_asked := v_asked || pgbaton._ids_by_tags(tags);
     end if;
     v_asked := pgbaton._granted_ids(v_asked, 'operate');
+    -- Before all else is looked at: what is stored from now on may be staged, or live.
+    v_asked := array(
+        select distinct a.id from unnest(v_asked) as a (id)
+        where exists (select from pgbaton.job as j where j.id = a.id offset 0)
+    );
     if exists (select from pgbaton.spark_chunk) then
         -- What is staged is no job yet.
         v_asked := array(

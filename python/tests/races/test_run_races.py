@@ -218,3 +218,24 @@ def test_a_commit_and_the_view_take_the_locks_of_ids_and_keys_in_one_order(
     producer.rollback()
     assert (committing.rows(), writing.refusal()) == ([(2, 0, 0)], None)
     sound()
+
+
+def test_rows_that_are_staged_while_a_delete_waits_are_not_deleted(
+    db: Session, open_session: Open, sound: Sound
+) -> None:
+    holder, deleter = open_session(), open_session()
+    failed = db.enqueue("mail")
+    token = db.claim("mail")[failed]
+    db.rows("select pgbaton.fail_job(%s, 'no', %s, retryable => false)", failed, token)
+    holder.begin()
+    holder.rows("select from pgbaton.span where lo = %s for update", failed)
+    deleting = deleter.start(
+        "select pgbaton.delete_jobs(job_ids => array(select generate_series(%s::bigint, %s)))",
+        failed,
+        failed + 10,
+    ).until_blocked(holder)
+    db.rows("select pgbaton.spark_stage('r', %s, 0, 1, 'mail', '{1,2}')", A)
+    holder.commit()
+    assert deleting.one() == 1
+    assert db.rows(COMMIT, "r", A) == [(2, 0, 0)]
+    sound()
