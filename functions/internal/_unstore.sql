@@ -24,7 +24,11 @@ begin
         into v_rows
         from unnest(v_chunk.los, v_chunk.his, v_chunk.run_ats) as s (lo, hi, run_at)
         cross join lateral generate_series(s.lo, s.hi) as g (id)
-        inner join pgbaton.job as j on j.id = g.id and j.day = v_chunk.day;
+        cross join lateral (  -- offset 0: each by the index, else the planner may read the whole day
+            select o.id, o.payload, o.singleton_key from pgbaton.job as o
+            where o.id = g.id and o.day = v_chunk.day
+            offset 0
+        ) as j;
         update pgbaton.spark_chunk as c
         set los = null, his = null, payloads = v_rows.payloads,
             singleton_keys = case when c.singleton_keys is not null then v_rows.singleton_keys end,
