@@ -45,7 +45,7 @@ RULES: dict[str, LiteralString] = {
         where s.hi - s.lo + 1 <> (
             select count(*) from pgbaton.job as j
             where j.day = s.day and j.id between s.lo and s.hi and j.lane_id = s.lane_id
-                and j.singleton_key is not distinct from s.singleton_key
+                and j.singleton_key is not distinct from nullif(s.singleton_key, '')
         )
     """,
     "in a FIFO queue whoever is neither waiting nor let go holds its key": """
