@@ -214,8 +214,9 @@ class Stage:
             if not staged:
                 return
             # Spark may compute it anew, and find other rows. The id of its query lasts as long as
-            # its checkpoint; with another one the same number is another micro-batch.
-            origin = f"stream {staged[0].query_id}"
+            # its checkpoint; with another one the same number is another micro-batch. So it is in
+            # another queue. On Spark Connect foreachBatch writes outside the stream: no id.
+            origin = f"stream {staged[0].query_id or 'of unknown id'} into {self.queue}"
         arguments = [run_id, [m.attempt for m in staged], sum(m.rows for m in staged), origin]
         with refusals():
             try:

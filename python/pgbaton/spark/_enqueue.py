@@ -140,7 +140,7 @@ def foreach_batch(
         queue (str): where the jobs go.
         dsn (str): connection string or URL, as psycopg takes it.
         stream_id (str): name of the stream. A stream that starts over with a new checkpoint needs
-            a new name, since its batches are numbered anew.
+            a new name, since its batches are numbered anew; so does a second write of its batches.
         payload, key, order_by, priority, job_type, tags, run_at, dedup, partitions: as in
             `enqueue`.
 

@@ -24,7 +24,8 @@ class Snapshot:
 def snapshot(dsn: str) -> Iterator[Snapshot]:
     """A moment of the database that several reads share: pass it to read_history.
 
-    A transaction stays open on the driver until the block ends; DataFrames are computed within it.
+    A transaction stays open on the driver until the block ends, and retention drops no day until
+    then; DataFrames are computed within it.
 
     Args:
         dsn (str): connection string or URL. The reads must go to the same server, not to a replica.
@@ -35,6 +36,8 @@ def snapshot(dsn: str) -> Iterator[Snapshot]:
     with Target.resolve(dsn).connect() as connection:
         connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         connection.read_only = True
+        # Before the moment, and kept: a day that retention drops is gone from every snapshot.
+        connection.execute("lock table pgbaton.jobs in access share mode")
         [(exported,)] = connection.execute("select pg_export_snapshot()").fetchall()
         yield Snapshot(exported)
 

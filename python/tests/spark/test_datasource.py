@@ -13,6 +13,7 @@ import psycopg
 import pyarrow as pa
 import pytest
 from psycopg.conninfo import make_conninfo
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming import DataStreamWriter
@@ -358,6 +359,31 @@ def test_a_new_checkpoint_under_an_old_name_is_refused(
     found = conn.execute("select array_agg(payload ->> 'n' order by id) from pgbaton.live_jobs")
     assert found.fetchone() == (["0", "1"],)
     assert conn.execute("select count(*) from pgbaton.spark_chunk").fetchone() == (0,)
+
+
+def test_a_micro_batch_into_a_second_queue_needs_another_stream_id(
+    spark: SparkSession, dsn: str, conn: Conn, queues: None, tmp_path: Path
+) -> None:
+    conn.execute("select pgbaton.create_queue('even'), pgbaton.create_queue('odd')")
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.txt").write_text("0\n1\n2\n3\n")
+    even, odd = (foreach_batch(queue, dsn, "shared") for queue in ("even", "odd"))
+
+    def split(df: DataFrame, batch_id: int) -> None:
+        even(df.where("value % 2 = 0"), batch_id)
+        odd(df.where("value % 2 = 1"), batch_id)
+
+    query = (
+        spark.readStream.text(str(tmp_path / "in"))
+        .writeStream.foreachBatch(split)
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    with pytest.raises(StreamingQueryException, match=r'run "shared:0" was begun with other data'):
+        query.awaitTermination()
+    counts = conn.execute("select queue, count(*) from pgbaton.live_jobs group by queue").fetchall()
+    assert counts == [("even", 2)]
 
 
 def test_a_stream_needs_a_name(spark: SparkSession, dsn: str, queues: None, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 from psycopg import sql
+from psycopg.conninfo import make_conninfo
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.datasource import (
@@ -25,6 +26,7 @@ from pyspark.sql.datasource import (
     StringStartsWith,
 )
 from pyspark.sql.types import DataType
+from sessions import Clock
 
 from pgbaton.spark import read_blocked, read_history, register, snapshot
 from pgbaton.spark._ranges import equal_ranges
@@ -193,6 +195,31 @@ def test_a_snapshot_is_one_moment_for_all_reads(
         assert read_history(spark, dsn, "mail").count() == 70
     with pytest.raises(Exception, match="snapshot"):
         then.count()
+
+
+def test_retention_waits_for_a_snapshot(
+    spark: SparkSession, dsn: str, conn: Conn, queues: None
+) -> None:
+    """A partition that is dropped is gone for older snapshots too."""
+    conn.execute("select pgbaton.enqueue_batch('mail', array_fill('{}'::jsonb, array[50]))")
+    conn.execute(
+        "select pgbaton.complete_claim(max(lease_token))"
+        " from pgbaton.claim_job_batch('w', '{mail}', batch_size => 50)"
+    )
+    conn.execute("select pgbaton.update_queue('mail', retention => '1 day')")
+    role = f"monitor_{conn.info.dbname}"
+    conn.execute(f"create role {role} login password 'p' in role pgbaton_monitor")
+    monitor = make_conninfo(dsn, user=role, password="p")  # noqa: S106
+    kept = "select count(*) from pgbaton.finished_jobs"
+    with Clock(conn) as clock:
+        with snapshot(monitor) as moment:
+            clock.advance("40 days")
+            conn.execute("select pgbaton.run_maintenance()")
+            assert read_history(spark, monitor, "mail", snapshot=moment).count() == 50
+        clock.advance("1 day")
+        conn.execute("select pgbaton.run_maintenance()")
+        assert conn.execute(kept).fetchone() == (0,)
+    conn.execute(f"drop role {role}")
 
 
 def test_blocked_keys(spark: SparkSession, dsn: str, conn: Conn, jobs: None) -> None:
