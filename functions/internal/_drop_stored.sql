@@ -1,14 +1,14 @@
-create or replace function pgbaton._drop_stored(chunk pgbaton.spark_chunk)
+create or replace function pgbaton._drop_stored(day date, los bigint[], his bigint[])
 returns void
 language plpgsql volatile
 as $$
 begin
     delete from pgbaton.job as j
-    where j.day = chunk.day and j.id = any (array(
-        select g.id from unnest(chunk.los, chunk.his) as s (lo, hi)
+    where j.day = _drop_stored.day and j.id = any (array(
+        select g.id from unnest(los, his) as s (lo, hi)
         cross join lateral generate_series(s.lo, s.hi) as g (id)
     ));
 end;
 $$;
-comment on function pgbaton._drop_stored(pgbaton.spark_chunk) is
-'Drops the rows of a chunk that stand in pgbaton.job and will be no jobs, if it has such.';
+comment on function pgbaton._drop_stored(date, bigint[], bigint[]) is
+'Drops the rows of these spans of a chunk, which stand in pgbaton.job and will be no jobs; none when they are null.';

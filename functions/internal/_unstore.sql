@@ -37,7 +37,7 @@ begin
             job_types = case when c.job_types is not null then array_fill(c.job_types[1], array[c.jobs]) end,
             tags = case when c.tags is not null then array_fill(c.tags[1], array[c.jobs]) end
         where c.attempt = v_chunk.attempt and c.chunk_no = v_chunk.chunk_no;
-        perform pgbaton._drop_stored(v_chunk);
+        perform pgbaton._drop_stored(v_chunk.day, v_chunk.los, v_chunk.his);
     end loop;
 end;
 $$;

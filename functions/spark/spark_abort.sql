@@ -5,7 +5,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_rows bigint := 0;
-    v_chunk pgbaton.spark_chunk;
+    v_chunk record;
 begin
     perform pgbaton._check_run_id(run_id);
     -- In the order in which spark_commit finds them, so that the two never wait in a circle.
@@ -18,9 +18,9 @@ begin
         )
         delete from pgbaton.spark_chunk as c using doomed as d
         where c.attempt = d.attempt and c.chunk_no = d.chunk_no
-        returning c.*
+        returning c.jobs, c.day, c.los, c.his
     loop
-        perform pgbaton._drop_stored(v_chunk);
+        perform pgbaton._drop_stored(v_chunk.day, v_chunk.los, v_chunk.his);
         v_rows := v_rows + v_chunk.jobs;
     end loop;
     return v_rows;

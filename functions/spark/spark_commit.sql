@@ -38,7 +38,7 @@ begin
     on conflict on constraint enqueue_ledger_pkey do nothing;
     if not found then
         for v_chunk in delete from pgbaton.spark_chunk as c where c.attempt = any (attempts) returning c.* loop
-            perform pgbaton._drop_stored(v_chunk);
+            perform pgbaton._drop_stored(v_chunk.day, v_chunk.los, v_chunk.his);
         end loop;
         select 0, 0, l.jobs into strict inserted, deduped, already
         from pgbaton.enqueue_ledger as l where l.run_id = spark_commit.run_id and l.part = 0;

@@ -6,7 +6,7 @@ as $$
 declare
     v_now constant timestamptz := pgbaton._now();
     v_chunks bigint := 0;
-    v_chunk pgbaton.spark_chunk;
+    v_chunk record;
 begin
     for v_chunk in
         delete from pgbaton.spark_chunk as c
@@ -16,9 +16,9 @@ begin
             limit 50
             for update skip locked
         ))
-        returning c.*
+        returning c.day, c.los, c.his
     loop
-        perform pgbaton._drop_stored(v_chunk);
+        perform pgbaton._drop_stored(v_chunk.day, v_chunk.los, v_chunk.his);
         v_chunks := v_chunks + 1;
     end loop;
 
