@@ -171,5 +171,12 @@ class Clock:
         # The table stays: an open transaction of the test may still hold it.
         self._conn.execute(self._original)
 
+    def skip_midnight(self) -> None:
+        """Go to the next day if it begins within ten minutes."""
+        self._conn.execute(
+            "update public.clock set instant ="
+            " greatest(instant, date_trunc('day', instant + interval '10 minutes'))"
+        )
+
     def advance(self, step: str) -> None:
         self._conn.execute("update public.clock set instant = instant + %s::interval", [step])

@@ -24,10 +24,14 @@ PAGE = _assemble.source_root() / "docs" / "troubleshooting.md"
 
 @pytest.fixture
 def troubled_dsn(dsn: str) -> Iterator[str]:
-    """An operator's way in, while a report never ends and a producer waits for another."""
-    with Client(dsn) as client:
-        make_trouble(client)
+    """An operator's way in, while a report never ends and a producer waits for another.
+
+    All of it happens on one day, so that maintenance has no new day to make on the page.
+    """
     with connect(dsn, "observer") as observer, Clock(observer) as clock, roles(observer):
+        clock.skip_midnight()
+        with Client(dsn) as client:
+            make_trouble(client)
         clock.advance("6 minutes")
         with contextlib.ExitStack() as stack:
             report, checkout, shop = (
