@@ -6,6 +6,7 @@ returns bigint[]
 language plpgsql volatile
 as $$
 declare
+    v_day constant date := pgbaton._day(at);
     v_lane_id integer;
     v_ids bigint[];
 begin
@@ -22,7 +23,7 @@ begin
     end if;
     v_ids := array(select nextval('pgbaton.job_id_seq') from generate_series(1, cardinality(payloads)));
     insert into pgbaton.job (id, created_at, day, lane_id, singleton_key, payload)
-    select unnest(v_ids), at, pgbaton._day(at), v_lane_id, unnest(singleton_keys), unnest(payloads);
+    select unnest(v_ids), at, v_day, v_lane_id, unnest(singleton_keys), unnest(payloads);
     return v_ids;
 end;
 $$;

@@ -162,7 +162,11 @@ class Stage:
 
     def write(self, batches: Iterator[pa.RecordBatch]) -> Staged:
         """Runs in a task. A refusal is a result: Spark would try an exception again, and log it."""
+        staged = self._stage(batches)
         spare_imports()
+        return staged
+
+    def _stage(self, batches: Iterator[pa.RecordBatch]) -> Staged:
         context = TaskContext.get()
         staged = Staged(str(uuid.uuid4()))
         if context is not None:

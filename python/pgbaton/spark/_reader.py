@@ -137,13 +137,13 @@ class JobReader(DataSourceReader):
         # Not at the top: the module is also loaded where only a DataFrame is planned.
         from pgbaton.spark._arrow import read_batches
 
-        spare_imports()
         assert isinstance(partition, IdRange)
         ids = sql.SQL("range_id between {} and {}").format(partition.first, partition.last)
         query = self.query(csv_list(self._schema), ids)
         with self.target.connect() as connection:
             enter_snapshot(connection, self.snapshot)
             yield from read_batches(connection, query, self._schema)
+        spare_imports()
 
     def query(self, columns: sql.Composable, *more: sql.Composable) -> sql.Composed:
         """Selects columns of the jobs that fit, and fit the conditions that are given here."""

@@ -30,7 +30,7 @@ STRIPES = 256
 KEYS_OF_JSON = (StringType, NumericType, BooleanType)
 INTEGERS = range(-(2**31), 2**31)
 ROW = "__pgbaton_row"
-HASH = "__pgbaton_hash"
+PLACE = "__pgbaton_place"
 KEY = "__pgbaton_key"
 JSON_OPTIONS = {
     "ignoreNullFields": "false",
@@ -103,24 +103,38 @@ def _in_order(df: DataFrame, order: list[Column], partitions: int) -> DataFrame:
     they never wait for each other; sorted by stripe, two calls at once never wait in a circle.
     """
     # The number of the row is taken before the shuffle: where it stood in the DataFrame.
-    marked = df.withColumns({ROW: F.monotonically_increasing_id(), HASH: key_hash(F.col(KEY))})
+    marked = df.withColumns({ROW: F.monotonically_increasing_id(), PLACE: key_place(F.col(KEY))})
     parts = min(partitions, STRIPES)
     # Of 256 stripes to a few partitions a hash would give some twice as many as others.
-    number = F.conv(stripe(F.col(HASH)), 16, 10).cast("int")
-    shuffled = marked.repartitionById(parts, F.shiftright(number * parts, 8))
+    part = F.shiftright(stripe(F.col(PLACE)) * parts, 8)
     # Key by key: a statement that has all of a few keys costs the database less than one that has
-    # a row of each of many. Spark compares eight bytes of the first column before anything else.
-    return shuffled.sortWithinPartitions(F.col(HASH), F.col(KEY), *order, F.col(ROW))
+    # a row of each of many.
+    return marked.repartitionById(parts, part).sortWithinPartitions(PLACE, *order, ROW)
 
 
-def key_hash(key: Column) -> Column:
-    """Eight hexadecimal digits of the sha256 of the UTF-8 text, of which none counts as empty."""
-    return F.substring(F.sha2(F.coalesce(key, F.lit("")), 256), 1, 8)
+def key_place(key: Column) -> Column:
+    """Sorts keys by stripe, and those of a stripe by a hash, in one number: Spark sorts by it fast.
+
+    Two keys may have the same; then their rows mix, each in the order of its key.
+    """
+    first, second = (_hexadecimal_digit(_sha256(key), at) for at in (1, 2))
+    signed = (first * 16 + second - 128).cast("bigint")
+    return F.shiftleft(signed, 56).bitwiseOR(F.shiftrightunsigned(F.xxhash64(key), 8))
 
 
-def stripe(hashed: Column) -> Column:
-    """pgbaton._stripe(0, key) of a key_hash, in two hexadecimal digits: the first byte."""
-    return F.substring(hashed, 1, 2)
+def stripe(place: Column) -> Column:
+    """pgbaton._stripe(0, key) of a key_place: the first byte of the sha256 of the UTF-8 text."""
+    return (F.shiftright(place, 56) + 128).cast("int")
+
+
+def _sha256(key: Column) -> Column:
+    """In hexadecimal digits; no key counts as an empty one."""
+    return F.sha2(F.coalesce(key, F.lit("")), 256)
+
+
+def _hexadecimal_digit(text: Column, at: int) -> Column:
+    """Its value; conv would make a text of it."""
+    return F.instr(F.lit("123456789abcdef"), F.substring(text, at, 1))
 
 
 def _payload(df: DataFrame, payload: ColumnOrName | Sequence[str] | None) -> Column:

@@ -86,7 +86,6 @@ class FinishedJobStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNo
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         from pgbaton.spark._arrow import read_batches
 
-        spare_imports()
         assert isinstance(partition, EndedRange)
         given = (partition.after, partition.until, self._queue, partition.first, partition.last)
         query = sql.SQL("select {} from pgbaton.ended_jobs({})").format(
@@ -94,6 +93,7 @@ class FinishedJobStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNo
         )
         with self._target.connect() as connection:
             yield from read_batches(connection, query, self._schema)
+        spare_imports()
 
     def _offset(self, after: Offset | None) -> Offset:
         with self._target.connect() as connection:

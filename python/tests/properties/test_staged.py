@@ -1,4 +1,4 @@
-"""Staged rows become the jobs that enqueue_job makes of them, in the same order."""
+"""Staged rows become what enqueue_job makes of them, in the same order; if it refuses one, none."""
 
 from __future__ import annotations
 
@@ -7,20 +7,23 @@ from typing import Any
 
 import psycopg
 import pytest
-from hypothesis import given, note, settings
+from hypothesis import event, given, note, settings
 from hypothesis import strategies as st
 from invariants import RULES
 
-POLICIES = ["standard", "fifo", "singleton"]
+LIMITED = ["short", "stately", "exclusive"]  # of a key one job may be queued
+POLICIES = ["standard", "fifo", "singleton", *LIMITED]
+REFUSED = "PB006"
 Row = tuple[str | None, int, int]  # key, priority, days until it may run
 Chunk = tuple[list[Row], int]  # how many ids another session draws before the next one
 
 
 @st.composite
-def chunks(draw: st.DrawFn, needs_keys: bool, may_wait: bool) -> Chunk:
-    count = draw(st.sampled_from([0, 1, 2, 7, 63, 64, 65, 130]))
-    keys: list[str | None] = ["a", "b", "c"] if needs_keys else [None, "a", "b"]
-    # Few of each, so that neighbours are often alike.
+def chunks(draw: st.DrawFn, needs_keys: bool, may_wait: bool, is_limited: bool) -> Chunk:
+    count = draw(st.sampled_from([0, 1, 2] if is_limited else [0, 1, 2, 7, 63, 64, 65, 130]))
+    # Few of each, so that neighbours are often alike; many where the second of a key is refused.
+    few: list[str | None] = ["a", "b", "c"] if needs_keys else [None, "a", "b"]
+    keys = [*few, *"defghijklmnop"] if is_limited else few
     key_line = draw(st.lists(st.sampled_from(keys), min_size=1, max_size=5))
     waits = draw(st.lists(st.sampled_from([0, 0, 0, 3]), min_size=1, max_size=3))
     lanes = draw(st.sampled_from([[100], [100], [100, 50]]))
@@ -39,7 +42,7 @@ def chunks(draw: st.DrawFn, needs_keys: bool, may_wait: bool) -> Chunk:
 def cases(draw: st.DrawFn) -> tuple[str, str, list[list[Chunk]], int]:
     """Policies when it is staged and when it is committed, chunks by part, a lower bound."""
     before, after = draw(st.sampled_from(POLICIES)), draw(st.sampled_from(POLICIES))
-    chunk = chunks("fifo" in (before, after), draw(st.booleans()))
+    chunk = chunks("fifo" in (before, after), draw(st.booleans()), after in LIMITED)
     parts = draw(st.lists(st.lists(chunk, max_size=3), min_size=1, max_size=3))
     return before, after, parts, draw(st.sampled_from([1, 1, 0, 5]))
 
@@ -65,8 +68,23 @@ def drained(conn: psycopg.Connection[Any], queue: str, policy: str) -> list[Any]
     return [states, lines]
 
 
+def enqueued_singly(conn: psycopg.Connection[Any], queue: str, rows: list[tuple[int, Row]]) -> bool:
+    """False when the queue's policy refuses one."""
+    try:
+        for i, (key, priority, days) in rows:
+            conn.execute(
+                "select pgbaton.enqueue_job(%s, %s::text::jsonb, %s, %s, delay => %s::interval)",
+                [queue, str(i), priority, key, f"{days} days" if days else None],
+            )
+    except psycopg.Error as error:
+        if error.sqlstate != REFUSED:
+            raise
+        return False
+    return True
+
+
 @pytest.mark.timeout(600)  # a failure is made as short as possible first
-@settings(max_examples=60)
+@settings(max_examples=80)
 @given(cases())
 def test_staged_rows_become_what_enqueue_job_makes(
     shared: psycopg.Connection[Any], case: tuple[str, str, list[list[Chunk]], int]
@@ -110,16 +128,16 @@ def test_staged_rows_become_what_enqueue_job_makes(
         shared.execute("select pgbaton.create_queue(%s, %s)", [staged, after])
     else:
         drained(shared, staged, before)
-    committed = shared.execute(
-        "select inserted from pgbaton.spark_commit(%s, %s, %s)", [run, attempts, last]
-    ).fetchone()
-    assert committed == (last,)
-    for _, _, rows, _ in numbered:
-        for i, (key, priority, days) in rows:
-            shared.execute(
-                "select pgbaton.enqueue_job(%s, %s::text::jsonb, %s, %s, delay => %s::interval)",
-                [plain, str(i), priority, key, f"{days} days" if days else None],
-            )
+    commit = "select inserted from pgbaton.spark_commit(%s, %s, %s)", [run, attempts, last]
+    if not enqueued_singly(shared, plain, [row for _, _, rows, _ in numbered for row in rows]):
+        event("refused")
+        with pytest.raises(psycopg.Error) as refused:
+            shared.execute(*commit)
+        assert refused.value.sqlstate == REFUSED
+        assert drained(shared, staged, after) == [[], {}]
+        shared.execute("select pgbaton.spark_abort(%s)", [run])
+        return
+    assert shared.execute(*commit).fetchone() == (last,)
     for rule, query in RULES.items():
         if rule != "a job lives in exactly one place":  # those of a dropped queue do not
             assert not shared.execute(query).fetchall(), rule
