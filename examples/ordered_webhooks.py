@@ -107,7 +107,8 @@ class Deliveries:
     def note(self, job: RunningJob, answer: str) -> None:
         self.answers.append(answer)
         event = f"{job.queue:9}  {job.singleton_key:8}  {job.payload['step']:9}"
-        print(f"{event}  attempt {job.attempt}  {answer}", flush=True)
+        # With its end, since handlers run side by side and print writes an end by itself.
+        print(f"{event}  attempt {job.attempt}  {answer}\n", end="", flush=True)
 
 
 def post(port: int, job: RunningJob) -> int:
