@@ -10,7 +10,7 @@ declare
     v_ids bigint[];
     v_spans record;  -- as parallel arrays
 begin
-    v_ids := array(select nextval('pgbaton.job_id_seq') from generate_series(1, cardinality(payloads)));
+    v_ids := array(select nextval('pgbaton.job_id_seq') from (select generate_series(1, cardinality(payloads))) as n);
     insert into pgbaton.job (id, created_at, day, lane_id, payload)
     select unnest(v_ids), v_now, v_day, _add_alike.lane_id, unnest(payloads);
     v_spans := pgbaton._cut_into_spans(v_ids);

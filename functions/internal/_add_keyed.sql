@@ -19,7 +19,7 @@ declare
     v_spans record;  -- as parallel arrays
 begin
     perform pgbaton._lock_stripes(queue.id, v_keys);
-    v_ids := array(select nextval('pgbaton.job_id_seq') from generate_series(1, cardinality(payloads)));
+    v_ids := array(select nextval('pgbaton.job_id_seq') from (select generate_series(1, cardinality(payloads))) as n);
     insert into pgbaton.job (id, created_at, day, lane_id, singleton_key, options, payload)
     select
         u.id, v_now, v_day, coalesce(u.lane_id, _add_keyed.lane_id), u.singleton_key,

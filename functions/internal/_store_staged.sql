@@ -21,7 +21,7 @@ begin
     if not found then
         return null;
     end if;
-    v_ids := array(select nextval('pgbaton.job_id_seq') from generate_series(1, cardinality(payloads)));
+    v_ids := array(select nextval('pgbaton.job_id_seq') from (select generate_series(1, cardinality(payloads))) as n);
     insert into pgbaton.job (id, created_at, day, lane_id, singleton_key, payload)
     select unnest(v_ids), at, v_day, v_lane_id, unnest(singleton_keys), unnest(payloads);
     return v_ids;

@@ -65,7 +65,9 @@ begin
     where d.dedup_id = '' or octet_length(d.dedup_id) > 1024;
     perform pgbaton._check_run_at(r.run_at, null) from unnest(run_ats) as r (run_at) where r.run_at is not null;
 
-    select coalesce(sum(jsonb_hash_extended(u.payload, hashtextextended(coalesce(u.singleton_key, ''), 0))), 0)
+    select coalesce(sum(jsonb_hash_extended(
+        u.payload, coalesce(hashtextextended(u.singleton_key, 0), hashtextextended('', 0))
+    )), 0)
     into v_digest
     from (select unnest(payloads) as payload, unnest(singleton_keys) as singleton_key) as u;
     if cardinality(payloads) > 0 and num_nonnulls(dedup_ids, order_nos) = 0
