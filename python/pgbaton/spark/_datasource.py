@@ -43,7 +43,6 @@ from pgbaton.spark._columns import (
 from pgbaton.spark._dsn import Target
 from pgbaton.spark._errors import BAD_ARGUMENT, Refusal, Refused
 from pgbaton.spark._jdbc import is_connect
-from pgbaton.spark._task_connection import task_connection
 
 LABELS = {"priorities", "job_types", "tags"}
 WRITE_OPTIONS = {"dsn", "password", "queue", "run_id", "stream_id", "micro_batch"}
@@ -178,11 +177,11 @@ class Stage:
             return staged
         statement = self._statement(context.partitionId() if context else 0)
         try:
-            with task_connection(self.target) as connection:
+            with self.target.connect() as connection:
                 connection.adapters.register_dumper(JsonArray, JsonArrayDumper)
                 for number, chunk in enumerate(chain([first], pending)):
                     given = [staged.attempt, number, *literals(self.fields, chunk).values()]
-                    connection.execute(statement, given)
+                    connection.execute(statement, given, prepare=False)
                     staged.rows += chunk.num_rows
         except BadColumn as error:
             staged.refusal = str(Refusal(BAD_ARGUMENT, str(error)))

@@ -65,10 +65,7 @@ class Target:
         )
 
     def connect(self) -> psycopg.Connection[Any]:
-        # Nothing is prepared: PgBouncer gives each transaction another session.
-        return psycopg.connect(
-            self.conninfo(), prepare_threshold=None, fallback_application_name="pgbaton"
-        )
+        return psycopg.connect(self.conninfo(), fallback_application_name="pgbaton")
 
     def jdbc_obstacle(self) -> str | None:
         """Why JDBC cannot reach this database; None if it can."""

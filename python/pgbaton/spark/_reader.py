@@ -29,7 +29,6 @@ from pgbaton.spark._collector import spare_imports
 from pgbaton.spark._dsn import Target
 from pgbaton.spark._ranges import DEFAULT_PARTITIONS, IdRange, check_partitions, equal_ranges
 from pgbaton.spark._snapshot import enter_snapshot
-from pgbaton.spark._task_connection import task_connection
 from pgbaton.spark._views import ALL, FINISHED, LIVE, check_columns, csv_list, schema_of
 
 if TYPE_CHECKING:
@@ -141,7 +140,7 @@ class JobReader(DataSourceReader):
         assert isinstance(partition, IdRange)
         ids = sql.SQL("range_id between {} and {}").format(partition.first, partition.last)
         query = self.query(csv_list(self._schema), ids)
-        with task_connection(self.target) as connection:
+        with self.target.connect() as connection:
             enter_snapshot(connection, self.snapshot)
             yield from read_batches(connection, query, self._schema)
         spare_imports()

@@ -17,7 +17,6 @@ from pgbaton.spark._collector import spare_imports
 from pgbaton.spark._dsn import Target
 from pgbaton.spark._ranges import DEFAULT_PARTITIONS, check_partitions
 from pgbaton.spark._reader import check_options, number, required
-from pgbaton.spark._task_connection import task_connection
 from pgbaton.spark._views import FINISHED, check_columns, csv_list
 
 if TYPE_CHECKING:
@@ -92,7 +91,7 @@ class FinishedJobStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNo
         query = sql.SQL("select {} from pgbaton.ended_jobs({})").format(
             csv_list(self._schema), sql.SQL(", ").join(map(sql.Literal, given))
         )
-        with task_connection(self._target) as connection:
+        with self._target.connect() as connection:
             yield from read_batches(connection, query, self._schema)
         spare_imports()
 
