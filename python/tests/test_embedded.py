@@ -139,6 +139,9 @@ def started_by_another_process(program: str, *arguments: object) -> Iterator[Sta
     """Runs the program, which has to make `server` and call `tell`."""
     prelude = (
         "import signal, sys; from pathlib import Path\n"
+        # Whoever starts the tests in the background may have them ignore these.
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "signal.signal(signal.SIGHUP, signal.SIG_DFL)\n"
         "from pgbaton.embedded import Server, temporary_server, _postmaster\n"
         "def tell(server):\n"
         "    pid = (server.data / 'postmaster.pid').read_text().split()[0]\n"

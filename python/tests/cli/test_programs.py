@@ -27,7 +27,7 @@ worker = Worker()
 
 @worker.handler("mail")
 def send(job):
-    print("sent", job.payload, flush=True)
+    print(f"sent {job.payload}\\n", end="", flush=True)
     return {"sent": True}
 
 no_worker = 1

@@ -24,21 +24,27 @@ worker = Worker(
 )
 
 
+def say(line: str) -> None:
+    """With its end at once: handlers run side by side, and print writes the end by itself."""
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
 @worker.handler("mail", "sync")
 def wait(job: RunningJob) -> None:
-    print("begun", job.id, flush=True)
+    say(f"begun {job.id}")
     while not Path(job.payload).exists():
         time.sleep(0.01)
 
 
 @worker.handler("mail", "async")
 async def wait_async(job: RunningJob) -> None:
-    print("begun", job.id, flush=True)
+    say(f"begun {job.id}")
     try:
         while not Path(job.payload).exists():
             await asyncio.sleep(0.01)
     except asyncio.CancelledError:
-        print("interrupted", job.id, flush=True)
+        say(f"interrupted {job.id}")
         raise
 
 
@@ -52,4 +58,4 @@ def wait_in_process(job: RunningJob) -> None:
 if __name__ == "__main__":
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     worker.run()
-    print("returned", flush=True)
+    say("returned")
