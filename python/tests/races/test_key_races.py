@@ -513,7 +513,7 @@ def test_two_bulk_producers_with_the_same_keys_in_opposite_order_do_not_deadlock
     gate.end(gate_end)
     assert [len(call.rows()) for call in calls] == [300, 300]
     sound()
-    # Of each key one. Whoever locks a key as another lets go of it may leave that to the next claim.
+    # Of each key one. Whoever locks a key as another lets it go may leave that to the next claim.
     assert len(db.claim("q", 600)) == 300
 
 
