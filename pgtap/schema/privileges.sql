@@ -5,7 +5,8 @@ select split_part(entry, '/', 1) as folder, split_part(entry, '/', 2) as name
 from unnest(string_to_array(:'audiences', ',')) as entry;
 create temporary table wanted as
 select p.oid, p.oid::regprocedure::text as call, a.folder,
-    a.folder = any (string_to_array(:'folders', ',')) or a.name = 'version' or a.name = any (string_to_array(:'besides', ',')) as may
+    p.prorettype <> 'trigger'::regtype
+    and (a.folder = any (string_to_array(:'folders', ',')) or a.name = 'version' or a.name = any (string_to_array(:'besides', ','))) as may
 from audience as a inner join pg_proc as p on p.proname = a.name and p.pronamespace = 'pgbaton'::regnamespace;
 create function pg_temp.sqlstate_as(role name, statement text) returns text
 language plpgsql as $$
