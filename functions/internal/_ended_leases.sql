@@ -1,5 +1,6 @@
 create or replace function pgbaton._ended_leases(
-    leases_from timestamptz, at timestamptz, max_spans integer, queue_ids integer[] default null
+    leases_from timestamptz, at timestamptz, max_spans integer, queue_ids integer[] default null,
+    only_lo bigint default null
 )
 returns pgbaton.span[]
 language plpgsql volatile
@@ -12,6 +13,7 @@ begin
         where s.state in ('active', 'cancelling')
             and s.lease_until >= leases_from and s.lease_until < at
             and (queue_ids is null or s.queue_id = any (queue_ids))
+            and (only_lo is null or s.lo = only_lo)
         order by s.lease_until
         limit max_spans
         for update skip locked
@@ -24,6 +26,6 @@ begin
     return v_spans;
 end;
 $$;
-comment on function pgbaton._ended_leases(timestamptz, timestamptz, integer, integer[]) is
-'Takes out spans whose lease has ended, of these queues (null: any), at most max_spans (null: all); the caller
-hands them to _recover.';
+comment on function pgbaton._ended_leases(timestamptz, timestamptz, integer, integer[], bigint) is
+'Takes out spans whose lease has ended, of these queues (null: any), at most max_spans (null: all), or only_lo
+alone; the caller hands them to _recover.';

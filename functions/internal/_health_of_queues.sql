@@ -5,6 +5,8 @@ as $$
 declare
     v_stale bigint;
     v_swept timestamptz;
+    v_failing record;
+    v_clock record;
     v_failed record;
     v_strays boolean;
     v_overdue bigint;
@@ -34,14 +36,46 @@ begin
     return next;
 
     select max(w.recorded_at) into v_swept from pgbaton.watermark as w where w.kind = 'sweep' and w.lane_id = 0;
+    v_failing := pgbaton._failing_upkeep();
     check_name := 'maintenance';
-    is_warn := coalesce(v_swept < at - interval '1 minute', true)
+    is_warn := v_failing.steps > 0 or coalesce(v_swept < at - interval '1 minute', true)
         and exists (select from pgbaton.span as s where s.state <> 'failed');
-    is_bad := coalesce(v_swept < at - interval '1 hour', false)
+    is_bad := coalesce(v_failing.since < at - interval '1 hour', false)
+        or coalesce(v_swept < at - interval '1 hour', false)
         and exists (select from pgbaton.span as s where s.state <> 'failed');
     detail := case
             when v_swept is null then 'There was no upkeep yet.' else format('The last upkeep was at %s.', v_swept)
-        end || ' Have a worker or pg_cron call pgbaton.run_maintenance() every minute.';
+        end || case
+            when v_failing.steps > 0 then format(
+                ' %s of its steps fail, since %s: %s. The others are done.',
+                v_failing.steps, v_failing.since, v_failing.names
+            )
+            else ' Have a worker or pg_cron call pgbaton.run_maintenance() every minute.'
+        end;
+    return next;
+
+    select w.recorded_at as noticed_at, pgbaton._since(w.value) as shown into v_clock
+    from pgbaton.watermark as w
+    where w.kind not in ('lane', 'horizon') and (
+        w.recorded_at > at + interval '1 minute'
+        or w.kind = 'clock' and w.recorded_at > at - interval '1 day'
+    )
+    order by w.recorded_at desc, w.value desc
+    limit 1;
+    check_name := 'clock';
+    is_warn := v_clock.shown is not null;
+    is_bad := false;
+    detail := case
+        when v_clock.shown is null then 'It was not set back within a day.'
+        when v_clock.noticed_at > at then format(
+            'It was set back from %s. Leases, retries and schedules of that time wait for it until '
+            'pgbaton.run_maintenance() mends them.', v_clock.noticed_at
+        )
+        else format(
+            'It was set back from %s, which was noticed at %s. Leases, retries and schedules of that time were mended; '
+            'see to it that the clock of the server does not jump.', v_clock.shown, v_clock.noticed_at
+        )
+    end;
     return next;
 
     v_strays := exists (select from pgbaton.job_default) or exists (select from pgbaton.job_history_default);

@@ -20,7 +20,7 @@ begin
     on conflict on constraint key_block_pkey do update
     set noted_at = excluded.noted_at, state = excluded.state, attempts = excluded.attempts,
         waiting_count = excluded.waiting_count, ended_at = null;
-    update pgbaton.key_block as b set ended_at = at where b.ended_at is null and b.noted_at < at;
+    update pgbaton.key_block as b set ended_at = at where b.ended_at is null and b.noted_at <> at;
     delete from pgbaton.key_block as b where b.ended_at < at - interval '30 days';
 end;
 $$;

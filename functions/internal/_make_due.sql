@@ -1,4 +1,6 @@
-create or replace function pgbaton._make_due(due_from timestamptz, at timestamptz, max_spans integer)
+create or replace function pgbaton._make_due(
+    due_from timestamptz, at timestamptz, max_spans integer, only_lo bigint default null
+)
 returns bigint
 language plpgsql volatile
 as $$
@@ -14,6 +16,7 @@ begin
         from pgbaton.span as s
         where not s.ready and s.state in ('pending', 'retry', 'unknown_retry')
             and s.run_at >= due_from and s.run_at <= at
+            and (only_lo is null or s.lo = only_lo)
         order by s.run_at
         limit max_spans
         for update skip locked
@@ -61,5 +64,6 @@ begin
     return v_count;
 end;
 $$;
-comment on function pgbaton._make_due(timestamptz, timestamptz, integer) is
-'Makes jobs claimable whose run_at has come, at the end of their line, and returns how many.';
+comment on function pgbaton._make_due(timestamptz, timestamptz, integer, bigint) is
+'Makes jobs claimable whose run_at has come, at the end of their line, and returns how many. only_lo: one span
+alone.';

@@ -1,14 +1,17 @@
 create or replace function pgbaton._run_schedules(at timestamptz)
-returns bigint
+returns jsonb
 language plpgsql volatile
 as $$
 declare
-    v_schedule pgbaton.schedule;
-    v_runs integer;
+    v_schedule record;
+    v_one jsonb;
+    v_failure jsonb;
     v_count bigint := 0;
+    v_failed jsonb := jsonb '{}';
+    v_waited integer := 0;
 begin
     for v_schedule in
-        select s.* from pgbaton.schedule as s
+        select s.name, s.queue_id from pgbaton.schedule as s
         where not s.is_paused and s.next_run_at <= at
         -- Their keys are locked one by one until the end: in the order of all producers.
         order by pgbaton._stripe(s.queue_id, coalesce(s.singleton_key, '')), s.name
@@ -18,32 +21,25 @@ begin
         continue when not pg_try_advisory_xact_lock_shared(pgbaton._lock_class() + 1, (
             select hashtext(q.name) & 255 from pgbaton.queue as q where q.id = v_schedule.queue_id
         ));
-        v_runs := 0;
-        while v_schedule.next_run_at <= at and v_runs < 1000 loop
-            -- Later than a minute is missed.
-            if v_schedule.missed_runs <> 'skip' or v_schedule.next_run_at > at - interval '1 minute' then
-                v_runs := v_runs + 1;
-            end if;
-            v_schedule.next_run_at := pgbaton._cron_next(
-                v_schedule.cron, v_schedule.time_zone,
-                case v_schedule.missed_runs
-                    when 'coalesce' then at
-                    when 'skip' then greatest(v_schedule.next_run_at, at - interval '1 minute')
-                    else v_schedule.next_run_at
-                end
-            );
-        end loop;
-        for v_run in 1 .. v_runs loop
-            v_schedule := pgbaton._run_schedule(v_schedule, at);
-        end loop;
-        update pgbaton.schedule as s
-        set next_run_at = v_schedule.next_run_at, last_run_at = v_schedule.last_run_at,
-            last_job_id = v_schedule.last_job_id, last_error = v_schedule.last_error
-        where s.name = v_schedule.name;
-        v_count := v_count + v_runs;
+        -- After a few waits that came to nothing none is worth one.
+        v_one := pgbaton._try_step(
+            'schedule', at, v_schedule.name, max_wait => case when v_waited >= 5 then '1ms' end
+        );
+        v_count := v_count + coalesce((v_one ->> 'scheduled')::bigint, 0);
+        continue when not v_one ? 'failed';
+        v_failed := v_failed || (v_one -> 'failed');
+        select f.failure into strict v_failure from jsonb_each(v_one -> 'failed') as f (name, failure);
+        if v_failure ->> 'code' = '55P03' then
+            v_waited := v_waited + 1;
+        end if;
+        perform pgbaton._try_step(
+            'error of a schedule', at,
+            jsonb_build_object('name', v_schedule.name, 'message', v_failure -> 'message')::text
+        );
     end loop;
-    return v_count;
+    return jsonb_build_object('scheduled', v_count, 'failed', v_failed);
 end;
 $$;
 comment on function pgbaton._run_schedules(timestamptz) is
-'Enqueues what schedules are due and returns how many jobs that were; at most 1000 of one schedule a call.';
+'Enqueues what schedules are due and returns how many jobs that were, and which schedules failed; at most 1000 of one
+schedule a call. One that fails keeps no other from it, and is tried again by the next call.';

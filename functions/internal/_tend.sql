@@ -11,6 +11,7 @@ declare
     v_has_ended boolean;
     v_horizon bigint;
     v_is_sweep_due boolean;
+    v_failed jsonb := jsonb '{}';
 begin
     perform set_config('pgbaton.tended_at', pgbaton._micros(at)::text, false);
     -- One statement: starting two costs more than what they read.
@@ -58,16 +59,21 @@ begin
     perform pgbaton._note_horizon(v_horizon, at);
 
     if v_has_due then
-        perform pgbaton._make_due(v_due_from, at, 200);
+        v_failed := coalesce(pgbaton._try_spans('due jobs', at, v_due_from, 200) -> 'failed', '{}');
     end if;
     if v_has_released or v_has_due then
         perform pgbaton._pass_released();
     end if;
     if v_has_ended then
-        perform pgbaton._recover(pgbaton._ended_leases(v_leases_from, at, 100), 'the lease ended');
+        v_failed := v_failed || coalesce(
+            pgbaton._try_spans('ended leases', at, v_leases_from, 100) -> 'failed', '{}'
+        );
     end if;
     if v_is_sweep_due then
         perform pgbaton._sweep();
+    end if;
+    if v_failed <> '{}' then
+        perform pgbaton._try_step('note of failures', at, v_failed::text);
     end if;
     perform pgbaton._note_times(v_due_from, v_has_due, v_leases_from, v_has_ended, at, v_began_before);
 end;

@@ -9,38 +9,40 @@ set jit = off
 as $$
 declare
     v_now constant timestamptz := pgbaton._now();
-    v_minute constant timestamptz := date_bin('1 minute', v_now, 'epoch');
-    v_done jsonb;
+    v_done jsonb := jsonb '{
+        "keys_healed": 0, "made_due": 0, "recovered": 0, "lanes_rewound": 0, "dead_letters_expired": 0, "scheduled": 0,
+        "partitions_added": 0, "days_dropped": 0
+    }';
+    v_failed jsonb := jsonb '{}';
+    v_step text;
+    v_one jsonb;
 begin
     if not pg_try_advisory_xact_lock(pgbaton._lock_class(), 0) then
         return jsonb_build_object('skipped', 'another session is at it');
     end if;
-    if once_a_minute and exists (
-        select from pgbaton.watermark as w
-        where w.kind = 'maintenance' and w.lane_id = 0
-            and w.value between pgbaton._micros(v_minute) and pgbaton._micros(v_minute + interval '1 minute')
-    ) then
+    if once_a_minute and pgbaton._was_maintained(date_bin('1 minute', v_now, 'epoch')) then
         return jsonb_build_object('skipped', 'it was done in this minute');
     end if;
-    perform pgbaton._log_blocks(v_now);
-    perform pgbaton._forget_dedup_ids(v_now);
-    perform pgbaton.spark_gc();
-    delete from pgbaton.sleeper as s where s.asleep_at < v_now - interval '5 minutes';
-    -- Each start of a worker may bring a new name.
-    delete from pgbaton.worker as w where w.heartbeat_at < v_now - interval '1 day';
-    perform pgbaton._merge_lease_losses();
-    v_done := jsonb_build_object('keys_healed', pgbaton._heal_keys(10000));
-    v_done := v_done || pgbaton._sweep();
-    -- Both may wait: for jobs before keys, as retry_job does.
-    v_done := v_done || jsonb_build_object('dead_letters_expired', pgbaton._expire_dead_letters(v_now));
-    v_done := v_done || jsonb_build_object('scheduled', pgbaton._run_schedules(v_now));
-    insert into pgbaton.watermark (kind, lane_id, value, below_xid, recorded_at)
-    values ('maintenance', 0, pgbaton._micros(v_now), pg_current_xact_id(), v_now);
-    -- Last, since they keep everybody out of tables until the end.
-    v_done := v_done || jsonb_build_object(
-        'partitions_added', pgbaton._keep_partitions(), 'days_dropped', pgbaton._keep_days(v_now)
+    foreach v_step in array array[
+        'log of blocked keys', 'dedup ids', 'rows staged by Spark', 'sleepers', 'workers', 'lease losses', 'keys',
+        'sweep', 'clock',
+        -- Both may wait: for jobs before keys, as retry_job does.
+        'dead letters', 'schedules',
+        'note of the time',
+        -- Last, since they keep everybody out of tables until the end.
+        'partitions', 'days', 'inbox'
+    ] loop
+        v_one := pgbaton._try_step(v_step, v_now);
+        v_done := v_done || (v_one - 'failed');
+        v_failed := v_failed || coalesce(v_one -> 'failed', '{}');
+    end loop;
+    v_failed := v_failed || coalesce(
+        pgbaton._try_step('note of failures', v_now, v_failed::text) -> 'failed',
+        pgbaton._try_step('failures that are over', v_now, v_failed::text) -> 'failed', '{}'
     );
-    perform pgbaton._empty_inbox();
+    if v_failed <> '{}' then
+        v_done := v_done || jsonb_build_object('failed', pgbaton._failures_of(v_failed));
+    end if;
     return v_done;
 end;
 $$;
@@ -49,4 +51,6 @@ comment on function pgbaton.run_maintenance(boolean) is
 days that are over, makes due jobs claimable, recovers ended leases, passes on batons, heals what a crash left,
 expires dead letters, logs long blocks, forgets workers that were silent for a day. Returns what it did; skips
 when another session is at it, and with once_a_minute, as each Worker calls it, when it was done since the full
-minute. Call it in a transaction of its own: new and dropped partitions lock their tables until it ends.';
+minute. Each step is on its own and waits at most 200 ms for a lock: one that fails does not hinder the others, is
+named under failed with its SQLSTATE and message, and health() says so until it was done. Call it in a transaction of
+its own: new and dropped partitions lock their tables until it ends.';

@@ -156,10 +156,11 @@ kind lane: no claimable span of the lane stands below value. kind horizon: all p
 drawn by transactions older than below_xid. kind due, kind lease: nothing due, no lease ended, before value
 (microseconds).
 kind sweep, kind maintenance: when the thorough upkeep ran, when run_maintenance did. kind partitions, kind
-retention: when partitions, when days that are over were last tried.';
+retention: when partitions, when days that are over were last tried. kind clock: the latest time that a clock showed
+which was set back since, noted when that was noticed.';
 comment on column pgbaton.watermark.kind is
-'lane, horizon, due, lease, sweep, maintenance, partitions or retention.';
-comment on column pgbaton.watermark.lane_id is 'Lane of kind lane, else 0.';
+'lane, horizon, due, lease, sweep, maintenance, partitions, retention or clock.';
+comment on column pgbaton.watermark.lane_id is 'Lane of kind lane; of kind clock 1 once that was mended; else 0.';
 comment on column pgbaton.watermark.value is 'The bound: a position, or microseconds since 1970.';
 comment on column pgbaton.watermark.below_xid is
 'The bound is proven once every transaction below this one has ended.';
@@ -186,6 +187,21 @@ comment on table pgbaton.lease_loss is
 puts its rows together.';
 comment on column pgbaton.lease_loss.queue_id is 'Their queue.';
 comment on column pgbaton.lease_loss.jobs is 'How many.';
+
+create table pgbaton.upkeep_failure (
+    name text not null constraint upkeep_failure_pkey primary key,
+    failed_since timestamptz not null,
+    failed_at timestamptz not null,
+    code text not null,
+    message text not null
+);
+comment on table pgbaton.upkeep_failure is
+'Steps of the upkeep that fail, with what of them where that is known; gone when they were done.';
+comment on column pgbaton.upkeep_failure.name is 'The step, and in quotes the schedule, or the first job of the span.';
+comment on column pgbaton.upkeep_failure.failed_since is 'When it first failed.';
+comment on column pgbaton.upkeep_failure.failed_at is 'When it last failed.';
+comment on column pgbaton.upkeep_failure.code is 'SQLSTATE of the last error.';
+comment on column pgbaton.upkeep_failure.message is 'The last error.';
 
 create table pgbaton.worker (
     worker_id text not null constraint worker_pkey primary key,

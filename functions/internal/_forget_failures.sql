@@ -1,0 +1,18 @@
+create or replace function pgbaton._forget_failures(at timestamptz, failed jsonb)
+returns void
+language plpgsql volatile
+as $$
+begin
+    if not exists (select from pgbaton.upkeep_failure)
+        or not pg_try_advisory_xact_lock(pgbaton._lock_class(), 2)
+    then
+        return;
+    end if;
+    delete from pgbaton.upkeep_failure as u
+    where not failed ? u.name
+        -- A job that was put off is tried again after ten minutes only.
+        and (u.name !~ '^(due jobs|ended leases) "' or u.failed_at not between at - interval '11 minutes' and at);
+end;
+$$;
+comment on function pgbaton._forget_failures(timestamptz, jsonb) is
+'Forgets the failures that are not among these: their steps were done.';

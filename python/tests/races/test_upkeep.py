@@ -1,0 +1,311 @@
+"""Upkeep goes on: what one step of run_maintenance meets costs that step alone.
+
+The matrices come from the catalog: each table of the schema is locked by somebody, and each refuses
+to be written. Which steps need a table is not listed here: a step is tried alone, and the locks
+that it took are looked at.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from proof import record
+from sessions import Clock, Session
+
+Open = Callable[[], Session]
+Poison = Callable[..., None]
+
+STATUS = "select status, detail from pgbaton.health() where check_name = 'maintenance'"
+TABLES = """
+    select c.relname::text from pg_class as c
+    where c.relnamespace = 'pgbaton'::regnamespace and c.relkind in ('r', 'p') order by 1
+"""
+DONE_OF = {"sweep": "recovered", "schedules": "scheduled", "dead letters": "dead_letters_expired"}
+"""What the prepared database gives each of these to do: one."""
+
+
+@pytest.fixture
+def poison(db: Session) -> Iterator[Poison]:
+    """Makes a trigger that refuses to do something to a table, or to some of its rows."""
+    db.rows("""
+        create function public.refuse() returns trigger language plpgsql as $$
+        begin raise exception using errcode = tg_argv[0], message = 'poisoned'; end $$
+    """)
+
+    def refuse(code: str, what: str, when: str = "true") -> None:
+        db.rows(
+            f"create trigger poisoned before {what} for each row when ({when})"  # type: ignore[arg-type]
+            f" execute function public.refuse('{code}')"
+        )
+
+    yield refuse
+    db.rows("rollback; drop function public.refuse() cascade")
+
+
+def steps(db: Session) -> list[str]:
+    """The steps as run_maintenance lists them."""
+    source = db.one("select prosrc from pg_proc where proname = 'run_maintenance'")
+    listed = re.search(r"foreach v_step in array array\[(.*?)\] loop", source, re.DOTALL)
+    assert listed
+    return re.findall(r"'([^']+)'", re.sub(r"--.*", "", listed[1]))
+
+
+def tables_of(db: Session, step: str) -> set[str]:
+    """The tables that the step opens, written to or not."""
+    db.begin()
+    done = db.one("select pgbaton._try_step(%s, pgbaton._now())", step)
+    assert done.get("failed", {}) == {}, done
+    opened = db.rows("""
+        select distinct l.relation::regclass::text from pg_locks as l
+        inner join pg_class as c on c.oid = l.relation
+        where l.pid = pg_backend_pid() and c.relnamespace = 'pgbaton'::regnamespace
+    """)
+    db.rollback()
+    return {name.removeprefix("pgbaton.") for (name,) in opened}
+
+
+@pytest.fixture
+def neglected(db: Session, clock: Clock) -> Session:
+    """A database in which each of many steps has one thing to do, and run_maintenance is due."""
+    clock.skip_midnight()
+    db.rows("select pgbaton.create_fifo_queue('q', lease => '1 minute')")
+    db.rows(
+        "select pgbaton.create_queue('mail', max_attempts => 1, lease => '1 minute',"
+        " dead_letter_retention => '10 seconds')"
+    )
+    db.rows("select pgbaton.run_maintenance()")
+    failing = db.enqueue("mail")
+    db.rows("select pgbaton.fail_job(%s, 'broke', %s)", failing, db.claim("mail")[failing])
+    db.rows("select pgbaton.create_schedule('minutely', 'mail', '* * * * *')")
+    db.enqueue("q", "k", dedup_id="known")
+    db.enqueue("q", "k")
+    assert len(db.claim("q")) == 1
+    db.rows("select pgbaton.worker_heartbeat('w')")
+    clock.advance("12 minutes")
+    return db
+
+
+@pytest.fixture
+def needs(neglected: Session) -> dict[str, set[str]]:
+    found = {step: tables_of(neglected, step) for step in steps(neglected)}
+    found["inbox"].add("inbox_row")  # its size is looked at under a lock that is let go
+    return found
+
+
+def check_done(done: dict[str, Any], table: str, needs: dict[str, set[str]]) -> int:
+    """What does not need the table was done; returns how many steps that are."""
+    hindered = {step for step, tables in needs.items() if table in tables}
+    failed = done.get("failed", {})
+    assert not set(failed) & (set(needs) - hindered), (table, failed)
+    for step, counted in DONE_OF.items():
+        if step not in hindered:
+            assert done[counted] == 1, (table, step, done)
+    return len(needs) - len(hindered)
+
+
+def some(tables: list[str], full: bool) -> Iterator[str]:
+    """All of them, or four by a seed; those whose lock costs most are in the full run."""
+    yield from tables if full else random.Random(8).sample(tables, 4)  # noqa: S311
+
+
+@pytest.mark.parametrize("full", [False, pytest.param(True, marks=pytest.mark.proof)])
+def test_a_table_that_somebody_has_locked(
+    neglected: Session, open_session: Open, needs: dict[str, set[str]], full: bool
+) -> None:
+    """As ALTER TABLE or VACUUM FULL do; the call returns within the timeout."""
+    db, other = neglected, open_session()
+    db.rows("set statement_timeout = '15s'")
+    tables = [name for (name,) in db.rows(TABLES)]
+    done_steps = failed_calls = 0
+    for table in some(tables, full):
+        other.begin()
+        other.rows(f"lock table only pgbaton.{table} in access exclusive mode")  # type: ignore[arg-type]
+        db.begin()
+        done = db.one("select pgbaton.run_maintenance()")
+        done_steps += check_done(done, table, needs)
+        failed_calls += "failed" in done
+        other.rollback()
+        if failed := done.get("failed"):
+            assert all(error[:5] == "55P03" for error in failed.values()), (table, failed)
+            noted = db.one("select detail from pgbaton.health() where check_name = 'maintenance'")
+            assert table == "upkeep_failure" or all(name in noted for name in list(failed)[:3])
+        db.rollback()
+    assert failed_calls
+    print(f"{len(tables)} tables x {len(needs)} steps: {done_steps} were done beside a lock")
+    if full:
+        record("upkeep_beside_locks", tables=len(tables), steps=len(needs))
+
+
+@pytest.mark.parametrize("code", ["P0001", "23505", "22P02", "XX000", "PB002"])
+def test_a_table_that_refuses_to_be_written(
+    neglected: Session, poison: Poison, needs: dict[str, set[str]], code: str
+) -> None:
+    db = neglected
+    written = [
+        name
+        for (name,) in db.rows("""
+            select c.relname::text from pg_class as c
+            where c.relkind in ('r', 'p') and not c.relispartition
+            and c.relnamespace = 'pgbaton'::regnamespace order by 1
+        """)
+    ]
+    met = 0
+    for table in written:
+        db.begin()
+        poison(code, f"insert or update or delete on pgbaton.{table}")
+        done = db.one("select pgbaton.run_maintenance()")
+        check_done(done, table, needs)
+        if failed := done.get("failed"):
+            met += 1
+            assert all(error == f"{code}: poisoned" for error in failed.values()), failed
+            if table != "upkeep_failure":
+                names = "select string_agg(name, ', ') from pgbaton.upkeep_failure"
+                assert set(failed) <= set(db.one(names).split(", "))
+                [(status, detail)] = db.rows(STATUS)
+                assert status == "warn"
+                assert next(iter(failed)) in detail
+        db.rollback()
+    assert met >= 5
+
+
+@pytest.mark.parametrize("code", ["57014", "25006", "40001", "ZZ001"])
+def test_what_concerns_the_call_as_a_whole_is_raised(
+    neglected: Session, poison: Poison, code: str
+) -> None:
+    db = neglected
+    poison(code, "insert or update or delete on pgbaton.span")
+    assert db.refusal("select pgbaton.run_maintenance()") == code
+    assert db.rows("select from pgbaton.upkeep_failure") == []
+
+
+@pytest.mark.parametrize("by", ["run_maintenance()", "claim_job_batch('w')"])
+def test_one_job_that_cannot_be_taken_back(
+    db: Session, clock: Clock, poison: Poison, by: str
+) -> None:
+    """Others are; it is tried again ten minutes later, and health() says so all the time."""
+    clock.skip_midnight()
+    db.rows("select pgbaton.create_fifo_queue('q', lease => '1 minute')")
+    jobs = [db.enqueue("q", key) for key in "abc"]
+    assert list(db.claim("q")) == jobs
+    # The update that puts it off goes through, its recovery does not.
+    poison("23514", "delete on pgbaton.span", f"old.lo = {jobs[1]}")
+    clock.advance("2 minutes")
+    db.rows(f"select pgbaton.{by}")  # type: ignore[arg-type]
+    if by.startswith("run"):
+        assert sorted(db.claim("q")) == [jobs[0], jobs[2]]
+    assert f'ended leases "{jobs[1]}"' in db.rows(STATUS)[0][1]
+    clock.advance("50 seconds")
+    assert db.one("select pgbaton.run_maintenance()")["recovered"] == 0
+    assert f'ended leases "{jobs[1]}"' in db.rows(STATUS)[0][1]
+    db.rows("drop trigger poisoned on pgbaton.span")
+    clock.advance("9 minutes 11 seconds")
+    assert db.one("select pgbaton.run_maintenance()")["recovered"] == 3
+    clock.advance("10 minutes")
+    db.rows("select pgbaton.run_maintenance()")
+    assert db.rows(STATUS)[0][0] == "ok"
+
+
+def test_one_job_that_cannot_be_made_due(db: Session, clock: Clock, poison: Poison) -> None:
+    clock.skip_midnight()
+    db.rows("select pgbaton.create_queue('q', retry_delay => '1 minute')")
+    jobs = [db.enqueue("q") for _ in range(3)]
+    for job, token in db.claim("q").items():
+        db.rows("select pgbaton.fail_job(%s, 'broke', %s)", job, token)
+    clock.advance("2 minutes")
+    poison("22003", "update on pgbaton.span", f"old.lo = {jobs[1]} and new.ready")
+    assert sorted(db.claim("q", lease="1 hour")) == [jobs[0], jobs[2]]
+    assert f'due jobs "{jobs[1]}"' in db.one(
+        "select detail from pgbaton.health() where check_name = 'maintenance' and status = 'warn'"
+    )
+    db.rows("drop trigger poisoned on pgbaton.span")
+    clock.advance("10 minutes")
+    assert list(db.claim("q")) == [jobs[1]]
+
+
+def test_one_schedule_with_an_unknown_time_zone(db: Session, clock: Clock) -> None:
+    """It stays due, says why, and runs once its zone is known."""
+    clock.skip_midnight()
+    db.rows("select pgbaton.create_queue('q')")
+    names = [f"s{n}" for n in range(5)]
+    for name in names:
+        db.rows("select pgbaton.create_schedule(%s, 'q', '* * * * *')", name)
+    db.rows("update pgbaton.schedule set time_zone = 'Mars/Olympus' where name = 's2'")
+    clock.advance("1 minute")
+    done = db.one("select pgbaton.run_maintenance()")
+    assert done["scheduled"] == 4
+    assert list(done["failed"]) == ['schedule "s2"']
+    assert done["failed"]['schedule "s2"'].startswith("22023")
+    [(status, detail)] = db.rows(STATUS)
+    assert status == "warn"
+    assert 'schedule "s2"' in detail
+    assert "Mars/Olympus" in detail
+    error = "select last_error from pgbaton.list_schedules() where name = 's2'"
+    assert "Mars/Olympus" in db.one(error)
+    clock.advance("1 minute")
+    assert db.one("select pgbaton.run_maintenance()")["scheduled"] == 4
+    db.rows("update pgbaton.schedule set time_zone = 'UTC' where name = 's2'")
+    done = db.one("select pgbaton.run_maintenance()")
+    assert done["scheduled"] == 1
+    assert "failed" not in done
+    assert db.one(error) is None
+    assert db.rows(STATUS)[0][0] == "ok"
+
+
+def test_many_schedules_of_keys_that_a_producer_holds(
+    db: Session, open_session: Open, clock: Clock
+) -> None:
+    """They wait for five of them at most; the others run, and these when the producer has ended."""
+    clock.skip_midnight()
+    db.rows("select pgbaton.create_fifo_queue('q')")
+    for n in range(40):
+        db.rows(
+            "select pgbaton.create_schedule(%s, 'q', '* * * * *', singleton_key => %s)",
+            f"s{n}",
+            f"{n}",
+        )
+    db.rows("select pgbaton.create_queue('free')")
+    db.rows("select pgbaton.create_schedule('free', 'free', '* * * * *')")
+    producer = open_session()
+    producer.begin()
+    producer.enqueue_batch("q", 40, [f"{n}" for n in range(40)])
+    clock.advance("1 minute")
+    db.rows("set statement_timeout = '10s'")
+    done = db.one("select pgbaton.run_maintenance()")
+    assert done["scheduled"] == 1
+    assert len(done["failed"]) == 40
+    producer.commit()
+    done = db.one("select pgbaton.run_maintenance()")
+    assert (done["scheduled"], "failed" in done) == (40, False)
+
+
+def test_a_narrowed_caller_hears_of_no_other_queue(
+    db: Session, open_session: Open, clock: Clock
+) -> None:
+    db.rows("select pgbaton.create_queue('mine')")
+    db.rows("select pgbaton.create_queue('secret')")
+    db.rows("select pgbaton.create_schedule('hush', 'secret', '* * * * *')")
+    db.rows("update pgbaton.schedule set time_zone = 'Mars/Hush'")
+    db.rows("drop role if exists narrowed_worker")
+    db.rows("create role narrowed_worker in role pgbaton_worker, pgbaton_monitor")
+    try:
+        for action in ("work", "monitor"):
+            db.rows("select pgbaton.grant_queue('narrowed_worker', 'mine', %s)", action)
+        clock.advance("1 minute")
+        # The clock of tests is a table.
+        db.rows("grant select on public.clock to narrowed_worker")
+        narrowed = open_session()
+        narrowed.rows("set session authorization narrowed_worker")
+        done = narrowed.one("select pgbaton.run_maintenance()")
+        assert done["failed"] == {"schedule": "22023"}
+        detail = narrowed.one(
+            "select detail from pgbaton.health() where check_name = 'maintenance'"
+        )
+        assert "schedule (22023)" in detail
+        assert "ush" not in detail
+        narrowed.close()
+    finally:
+        db.rows("drop owned by narrowed_worker; drop role narrowed_worker")
