@@ -13,7 +13,6 @@ declare
     v_is_in_line constant boolean := queue.policy = 'fifo' or (not v_is_plain and v_is_due);
     v_key constant text := case when queue.policy = 'standard' then singleton_key else coalesce(singleton_key, '') end;
     v_is_head boolean := v_is_plain;
-    v_is_paused boolean := false;
     v_position bigint;
     v_span pgbaton.span;
 begin
@@ -22,9 +21,6 @@ begin
     values (job_id, v_now, pgbaton._day(v_now), lane_id, singleton_key, options, payload);
     if v_is_in_line then
         v_is_head := pgbaton._lock_key(queue.id, v_key);
-        v_is_paused := exists (
-            select from pgbaton.paused_key as k where k.queue_id = queue.id and k.singleton_key = v_key
-        );
     end if;
     v_position := nextval('pgbaton.position_seq');
     if (v_is_head or not v_is_in_line) and exists (select from pgbaton.sleeper) then
@@ -34,7 +30,7 @@ begin
         job_id, job_id, v_position, case when not v_is_plain then v_position end, null, null, null, null, run_at, null,
         pgbaton._day(v_now), queue.id, lane_id,
         case when v_is_head or not v_is_in_line then 'pending'::pgbaton.job_state else 'waiting' end,
-        0, null, null, v_is_head and v_is_due and not v_is_paused, v_key,
+        0, null, null, v_is_head and v_is_due, v_key,
         case when v_is_in_line and v_is_head then v_key end, null,
         case when queue.policy not in ('standard', 'fifo') then queue.policy end
     );

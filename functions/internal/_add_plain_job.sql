@@ -15,6 +15,7 @@ begin
     inner join pgbaton.lane as l on l.queue_id = q.id
     where q.name = _add_plain_job.queue and q.policy = 'standard' and l.priority = _add_plain_job.priority
         and l.job_type = _add_plain_job.job_type and l.tags = _add_plain_job.tags
+        and pgbaton._is_read_committed()
         and not exists (select from pgbaton.queue_grant)
         and not exists (select from pgbaton.sleeper);
     if not found then
@@ -33,6 +34,6 @@ begin
 end;
 $$;
 comment on function pgbaton._add_plain_job(text, jsonb, integer, text, text[]) is
-'The short way of enqueue_job for the plainest job: one of a standard queue and a lane that is there, while
-nobody sleeps and no grant narrows anybody. Few statements: starting one costs more than what it does for one
+'The short way of enqueue_job for the plainest job: one of a standard queue and a lane that is there, under READ
+COMMITTED, while nobody sleeps and no grant narrows anybody. Few statements: starting one costs more than what it does for one
 job. Null when it is not that plain.';

@@ -1,11 +1,15 @@
 create or replace function pgbaton._claimable_queues(queues text[])
 returns integer[]
-language plpgsql stable
+language plpgsql volatile
 as $$
 declare
     v_found record;
     v_allowed integer[];
 begin
+    if not pgbaton._is_read_committed() then
+        -- Raises when one of them was changed since the snapshot: paused, dropped, granted to others.
+        perform from pgbaton.queue as q where queues is null or q.name = any (queues) order by q.id for share;
+    end if;
     if queues is null then
         v_allowed := pgbaton._allowed_queues('work');
         return array(
@@ -38,4 +42,4 @@ end;
 $$;
 comment on function pgbaton._claimable_queues(text[]) is
 'Ids of those of the queues (null: all) that are not paused. Raises PB001 for an unknown one, PB009, 22023 for
-an empty list or a null.';
+an empty list or a null, 40001 when one was changed since an older snapshot.';

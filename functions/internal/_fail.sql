@@ -5,13 +5,19 @@ returns void
 language plpgsql volatile
 as $$
 declare
-    v_has_paused constant boolean := exists (select from pgbaton.paused_key);
     v_now constant timestamptz := pgbaton._now();
     v_opened pgbaton.span[];
+    v_refused pgbaton.span[];
     v_ready_lanes integer[];
     v_later_lanes integer[];
     v_next_at timestamptz;
 begin
+    if exists (select from unnest(spans) as s where s.held_key is not null and s.policy is null) then
+        -- Whether the key is blocked stays as it is judged here: see update_queue.
+        perform from pgbaton.queue as q where q.id in (select s.queue_id from unnest(spans) as s)
+        order by q.id
+        for share;
+    end if;
     with judged as materialized (
         select
             j.*, m.message,
@@ -58,11 +64,7 @@ begin
             n.state,
             (f.span).attempt, (f.span).extra_attempts,
             pgbaton._slot((f.span).policy, n.state, (f.span).claimed_at, (f.span).attempt, n.held_key, f.job_id),
-            f.is_ready and not (v_has_paused and exists (
-                select from pgbaton.paused_key as k
-                where k.queue_id = (f.span).queue_id and k.singleton_key = (f.span).held_key
-            )),
-            (f.span).singleton_key,
+            f.is_ready, (f.span).singleton_key,
             n.held_key, (f.span).worker_id, (f.span).policy
         from failing as f
         cross join lateral (
@@ -75,6 +77,9 @@ begin
                 case when f.keeps_key then (f.span).held_key end as held_key
             offset 0
         ) as n
+        -- Of stately another job of the key may have come to where this one would be retried, since that was looked at.
+        on conflict do nothing
+        returning lo
     ), queued as (
         insert into pgbaton.baton_release (queue_id, singleton_key)
         select (f.span).queue_id, (f.span).singleton_key from failing as f where f.is_back_in_line
@@ -106,9 +111,23 @@ begin
         array_agg(f.span) filter (where not f.keeps_key),
         array_agg(distinct (f.span).lane_id) filter (where f.is_ready),
         array_agg(distinct (f.span).lane_id) filter (where f.again_at > v_now),
-        min(f.again_at) filter (where f.again_at > v_now)
-    into v_opened, v_ready_lanes, v_later_lanes, v_next_at
+        min(f.again_at) filter (where f.again_at > v_now),
+        array_agg(f.span) filter (where f.job_id not in (select p.lo from put_back as p))
+    into v_opened, v_ready_lanes, v_later_lanes, v_next_at, v_refused
     from failing as f;
+    if v_refused is not null then
+        insert into pgbaton.span (
+            lo, hi, position, key_position, claimed_at, started_at, changed_at, day, queue_id, lane_id, state, attempt,
+            extra_attempts, ready, singleton_key, worker_id, policy
+        )
+        select
+            s.lo, s.hi, s.position, s.key_position, s.claimed_at, s.started_at, v_now, s.day, s.queue_id, s.lane_id,
+            'failed', s.attempt, s.extra_attempts, false, s.singleton_key, s.worker_id, s.policy
+        from unnest(v_refused) as s;
+        update pgbaton.job_report as r set retry_count = r.retry_count - 1
+        from unnest(v_refused) as s
+        where r.job_id = s.lo and r.day = s.day;
+    end if;
 
     if v_ready_lanes is not null and exists (select from pgbaton.sleeper) then
         perform pgbaton._wake(v_ready_lanes);

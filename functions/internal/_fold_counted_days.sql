@@ -12,6 +12,8 @@ begin
     group by g.queue_id, g.name, g.class
     on conflict on constraint job_count_pkey do update
     set jobs = c.jobs + excluded.jobs, seconds = c.seconds + excluded.seconds;
+    -- A queue may be dropped while it is counted.
+    delete from pgbaton.job_count as g where not exists (select from pgbaton.queue as q where q.id = g.queue_id);
     delete from pgbaton.job_count as g
     where g.day > '-infinity' and not exists (select from pgbaton.counted_day as d where d.day = g.day);
 end;

@@ -10,6 +10,7 @@ declare
     v_failed record;
     v_strays boolean;
     v_overdue bigint;
+    v_broken record;
 begin
     select count(*) into v_stale from pgbaton.worker as w
     where w.heartbeat_at < at - interval '2 minutes' and exists (
@@ -99,6 +100,22 @@ begin
         '%s failed spans, of which %s hold up their key. pgbaton.blocked_keys() and list_dead_jobs() show them; '
         'retry_job(), skip_job() and purge_dead_jobs() clear them.', v_failed.jobs, v_failed.keys
     );
+    return next;
+
+    select count(*) as jobs, max(a.at) as last_at, (array_agg(a.job_id order by a.at desc))[1:5] as job_ids into v_broken
+    from pgbaton.audit as a where a.action = 'set_aside' and a.at > _health_of_queues.at - interval '1 day';
+    check_name := 'broken keys';
+    is_warn := v_broken.jobs > 0;
+    is_bad := false;
+    detail := case
+        when v_broken.jobs = 0 then 'No key had several jobs at once within a day.'
+        else format(
+            'Keys had several jobs at once, which is a fault of pgbaton or of a change made by hand: within a day claims '
+            'set %s jobs aside, last at %s, which wait their turn again (jobs %s). pgbaton.audit has them all; please '
+            'report it.',
+            v_broken.jobs, v_broken.last_at, array_to_string(v_broken.job_ids, ', ')
+        )
+    end;
     return next;
 end;
 $$;

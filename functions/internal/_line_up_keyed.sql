@@ -13,7 +13,6 @@ returns void
 language plpgsql volatile
 as $$
 declare
-    v_has_paused constant boolean := exists (select from pgbaton.paused_key);
     v_now constant timestamptz := pgbaton._now();
     v_is_fifo constant boolean := queue.policy = 'fifo';
     v_line_keys text[];  -- distinct
@@ -90,11 +89,7 @@ begin
             else 'waiting'
         end,
         case when i.is_head then pgbaton._slot(nullif(queue.policy, 'fifo'), 'pending', null, 0, i.line_key, i.lo) end,
-        i.is_head and (i.run_at is null or i.run_at <= v_now)
-            and not (v_has_paused and exists (
-                select from pgbaton.paused_key as k where k.queue_id = queue.id and k.singleton_key = i.line_key
-            )),
-        i.line_key, case when i.is_head then i.line_key end, nullif(queue.policy, 'fifo')
+        i.is_head and (i.run_at is null or i.run_at <= v_now), i.line_key, case when i.is_head then i.line_key end, nullif(queue.policy, 'fifo')
     from (
         select
             s.lo, s.hi, v_tickets[(s.lo - 1) / 64 - v_first_block + 1] + (s.lo - 1) % 64 as place, s.lane_id,

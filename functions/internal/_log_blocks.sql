@@ -21,7 +21,9 @@ begin
     set noted_at = excluded.noted_at, state = excluded.state, attempts = excluded.attempts,
         waiting_count = excluded.waiting_count, ended_at = null;
     update pgbaton.key_block as b set ended_at = at where b.ended_at is null and b.noted_at <> at;
-    delete from pgbaton.key_block as b where b.ended_at < at - interval '30 days';
+    delete from pgbaton.key_block as b
+    where b.ended_at < at - interval '30 days'
+        or not exists (select from pgbaton.queue as q where q.id = b.queue_id);
 end;
 $$;
 comment on function pgbaton._log_blocks(timestamptz) is

@@ -5,7 +5,6 @@ returns bigint
 language plpgsql volatile
 as $$
 declare
-    v_has_paused constant boolean := exists (select from pgbaton.paused_key);
     v_los bigint[];
     v_positions bigint[];
     v_count bigint;
@@ -31,22 +30,16 @@ begin
 
     with made_due as (
         update pgbaton.span as s
-        set (ready, position, run_at, state, key_position) = (
+        set (ready, position, state, key_position) = (
             select
-                t.is_ready and not t.is_paused, t.position, case when not t.is_paused then s.run_at end,
-                case when t.is_ready then s.state else 'waiting' end,
+                t.is_ready, t.position, case when t.is_ready then s.state else 'waiting' end,
                 case when t.is_ready then s.key_position else t.position end
             from (
                 select
                     -- The place of lo in v_los, which are in order.
                     v_positions[width_bucket(s.lo, v_los)] as position,
                     -- Of a policy with a baton and without it, it goes to the line of its key.
-                    s.policy is null or s.policy not in ('singleton', 'stately') or s.held_key is not null as is_ready,
-                    -- Holding a paused key it is due for good.
-                    v_has_paused and exists (
-                        select from pgbaton.paused_key as k
-                        where k.queue_id = s.queue_id and k.singleton_key = s.held_key
-                    ) as is_paused
+                    s.policy is null or s.policy not in ('singleton', 'stately') or s.held_key is not null as is_ready
                 offset 0
             ) as t
         )

@@ -3,7 +3,7 @@ returns void
 language plpgsql volatile
 as $$
 declare
-    v_is_fresh constant boolean := pgbaton._is_read_committed();
+    v_sees_all constant boolean := pgbaton._sees_all();
     v_ids bigint[];
     v_queue_ids integer[];
     v_keys text[];
@@ -13,12 +13,15 @@ begin
     from (
         select b.* from (
             select r.* from pgbaton.baton_release as r
-            -- An older snapshot cannot tell that nobody waits, only who does.
-            where v_is_fresh or exists (
+            -- Under an older snapshot the key may have got a holder that is not seen. Not when a job that was enqueued in
+            -- order waited already, and row and job are still there: since then its producers saw the key busy, and
+            -- whoever else gave the key to a job has changed one of the two, so that to lock it fails.
+            where v_sees_all or (not pgbaton._may_be_own(r.xmin) and exists (
                 select from pgbaton.span as s
                 where s.queue_id = r.queue_id and s.singleton_key = r.singleton_key and s.state = 'waiting'
+                    and s.policy is null and s.claimed_at is null and not pgbaton._may_be_own(s.xmin)
                 offset 0
-            )
+            ))
             order by r.id
             limit 1000
             for update skip locked

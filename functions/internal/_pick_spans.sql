@@ -1,14 +1,15 @@
 create or replace function pgbaton._pick_spans(
     queue_ids integer[], job_types text[], tags text[], batch_size integer,
     out los bigint[], out lone_los bigint[], out lone_lane_ids integer[],
-    out resized_los bigint[], out resized_his bigint[], out first_day date, out last_day date
+    out resized_los bigint[], out resized_his bigint[], out first_day date, out last_day date, out jobs bigint,
+    out has_twins boolean
 )
 language plpgsql volatile
 as $$
 declare
     v_ready cursor (a_lane_id integer, a_from bigint, a_to bigint) for
         select
-            s.lo, s.hi, s.day,
+            s.lo, s.hi, s.day, s.held_key,
             s.hi = s.lo and s.attempt = 0 and s.extra_attempts is null
             and num_nonnulls(s.singleton_key, s.run_at, s.started_at) = 0 as is_lone
         from pgbaton.span as s
@@ -23,6 +24,8 @@ declare
     v_lo bigint;
     v_hi bigint;
     v_day date;
+    v_key text;
+    v_keys text[] := '{}';
     v_is_lone boolean;
     v_missing bigint := batch_size;
 begin
@@ -51,13 +54,16 @@ begin
         open v_ready(v_lane_id, v_lanes.heads[v_lane], v_until);
         loop
             -- One by one: locking more spans than are needed would starve the other workers.
-            fetch v_ready into v_lo, v_hi, v_day, v_is_lone;
+            fetch v_ready into v_lo, v_hi, v_day, v_key, v_is_lone;
             exit when not found;
             if v_is_lone then
                 lone_los := lone_los || v_lo;
                 lone_lane_ids := lone_lane_ids || v_lane_id;
             else
                 los := los || v_lo;
+                if v_key is not null then
+                    v_keys := v_keys || v_key;
+                end if;
             end if;
             first_day := least(first_day, v_day);
             last_day := greatest(last_day, v_day);
@@ -94,10 +100,14 @@ begin
             )
         end;
     end loop;
+    jobs := batch_size - greatest(v_missing, 0);
+    has_twins := cardinality(v_keys) > 1
+        and cardinality(v_keys) > (select count(distinct k.key) from unnest(v_keys) as k (key));
 end;
 $$;
 comment on function pgbaton._pick_spans(integer[], text[], text[], integer) is
 'Locks the spans of the next batch_size claimable jobs, over all lanes that match by priority and position.
 lone_los are spans of one without a key that nobody had yet, which may have neighbours in their lane, and the others
 are los. What the batch does not need of the last span was put back as a span of its own; its new hi stands in
-resized_his. All are of the days from first_day to last_day.';
+resized_his. All are of the days from first_day to last_day, and are so many jobs.
+has_twins: two of them hold keys of one name.';

@@ -5,7 +5,7 @@ returns pgbaton.span[]
 language plpgsql volatile
 as $$
 declare
-    v_has_paused constant boolean := exists (select from pgbaton.paused_key);
+    v_is_fresh constant boolean := pgbaton._is_read_committed();
     v_now constant timestamptz := pgbaton._now();
     v_promoted pgbaton.span[];
     v_los bigint[];  -- the spans of several jobs whose first one got it
@@ -15,19 +15,21 @@ begin
         select h.lo
         from unnest(queue_ids, singleton_keys, places) as f (queue_id, singleton_key, place)
         cross join lateral (
-            select s.lo from pgbaton.span as s
+            select s.lo, s.xmin as writer from pgbaton.span as s
             where s.queue_id = f.queue_id and s.singleton_key = f.singleton_key and s.state = 'waiting'
                 and s.key_position >= f.place
             order by s.queue_id, s.singleton_key, s.key_position
             limit 1
         ) as h
+        -- Under an older snapshot a job of our own may have others in front of it that are not seen.
+        where (v_is_fresh or not pgbaton._may_be_own(h.writer))
         -- In one statement, so that whoever promoted the same key meanwhile also changed the head we saw.
-        where not may_be_held or not exists (
+        and (not may_be_held or not exists (
             select from pgbaton.span as s
             where s.queue_id = f.queue_id and s.singleton_key = f.singleton_key
                 and s.slot is not null and s.held_key is not null
             offset 0
-        )
+        ))
     ), locked as materialized (
         -- The head or none: a head that is locked leaves its key to a baton_release row.
         -- The state is looked at outside, or all waiting jobs would be read through span_waiting_idx.
@@ -40,10 +42,7 @@ begin
         -- Not pending when it has run: a failed job that was retried after its key had gone on without it.
         set hi = s.lo,
             state = case when s.claimed_at is null then 'pending'::pgbaton.job_state else 'retry' end,
-            ready = (s.run_at is null or s.run_at <= v_now) and not (v_has_paused and exists (
-                select from pgbaton.paused_key as k
-                where k.queue_id = s.queue_id and k.singleton_key = s.singleton_key
-            )),
+            ready = s.run_at is null or s.run_at <= v_now,
             held_key = s.singleton_key,
             slot = pgbaton._slot(
                 s.policy, case when s.claimed_at is null then 'pending'::pgbaton.job_state else 'retry' end,

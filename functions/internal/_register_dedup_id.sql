@@ -7,15 +7,18 @@ as $$
 declare
     v_earlier_id bigint;
 begin
-    insert into pgbaton.dedup (queue_id, dedup_id, job_id, created_at)
-    values (queue.id, dedup_id, job_id, pgbaton._now())
-    on conflict on constraint dedup_pkey do nothing;
-    if found then
-        return job_id;
-    end if;
-    select d.job_id into strict v_earlier_id
-    from pgbaton.dedup as d
-    where d.queue_id = queue.id and d.dedup_id = _register_dedup_id.dedup_id;
+    loop
+        insert into pgbaton.dedup (queue_id, dedup_id, job_id, created_at)
+        values (queue.id, dedup_id, job_id, pgbaton._now())
+        on conflict on constraint dedup_pkey do nothing;
+        if found then
+            return job_id;
+        end if;
+        select d.job_id into v_earlier_id
+        from pgbaton.dedup as d
+        where d.queue_id = queue.id and d.dedup_id = _register_dedup_id.dedup_id;
+        exit when found;  -- else maintenance has just forgotten it
+    end loop;
     if on_duplicate = 'error' then
         raise exception using
             errcode = 'PB006',

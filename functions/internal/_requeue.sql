@@ -3,31 +3,42 @@ returns void
 language plpgsql volatile
 as $$
 declare
-    v_has_paused constant boolean := exists (select from pgbaton.paused_key);
     v_is_ready constant boolean := run_at <= pgbaton._now();
+    v_los bigint[];
+    v_refused pgbaton.span[];
 begin
-    insert into pgbaton.span (
-        lo, hi, position, key_position, claimed_at, started_at, run_at, changed_at, day, queue_id, lane_id, state,
-        attempt, extra_attempts, slot, ready, singleton_key, held_key, worker_id, policy
-    )
-    select
-        s.lo, s.hi, s.position, s.key_position, s.claimed_at, s.started_at, _requeue.run_at, pgbaton._now(), s.day,
-        s.queue_id, s.lane_id, b.state, s.attempt, s.extra_attempts,
-        pgbaton._slot(s.policy, b.state, s.claimed_at, s.attempt, b.held_key, s.lo),
-        v_is_ready and not b.is_beside and not (v_has_paused and exists (
-            select from pgbaton.paused_key as k
-            where k.queue_id = s.queue_id and k.singleton_key = s.held_key
-        )), s.singleton_key,
-        b.held_key, s.worker_id, s.policy
-    from unnest(spans) as s
-    -- It ran beside the holder of its key when set_fifo_mode put the queue in order: back into line.
-    cross join lateral (
+    with put_back as (
+        insert into pgbaton.span (
+            lo, hi, position, key_position, claimed_at, started_at, run_at, changed_at, day, queue_id, lane_id, state,
+            attempt, extra_attempts, slot, ready, singleton_key, held_key, worker_id, policy
+        )
         select
-            l.is_beside, case when l.is_beside then 'waiting' else _requeue.state end as state,
-            case when v_is_ready or s.policy is null then s.held_key end as held_key
-        from (select s.policy is null and s.key_position is not null and s.held_key is null as is_beside) as l
-        offset 0
-    ) as b;
+            s.lo, s.hi, s.position, s.key_position, s.claimed_at, s.started_at, _requeue.run_at, pgbaton._now(), s.day,
+            s.queue_id, s.lane_id, b.state, s.attempt, s.extra_attempts,
+            pgbaton._slot(s.policy, b.state, s.claimed_at, s.attempt, b.held_key, s.lo),
+            v_is_ready and not b.is_beside, s.singleton_key, b.held_key, s.worker_id, s.policy
+        from unnest(spans) as s
+        -- It ran beside the holder of its key when set_fifo_mode put the queue in order: back into line.
+        cross join lateral (
+            select
+                l.is_beside, case when l.is_beside then 'waiting' else _requeue.state end as state,
+                case when v_is_ready or s.policy is null then s.held_key end as held_key
+            from (select s.policy is null and s.key_position is not null and s.held_key is null as is_beside) as l
+            offset 0
+        ) as b
+        -- Of stately another job of the key may stand where this one would be retried.
+        on conflict do nothing
+        returning lo
+    )
+    select array_agg(p.lo) into v_los from put_back as p;
+    if coalesce(cardinality(v_los), 0) < cardinality(spans) then
+        v_refused := array(select s::pgbaton.span from unnest(spans) as s where s.lo <> all (coalesce(v_los, '{}')));
+        spans := array(select s::pgbaton.span from unnest(spans) as s where s.lo = any (v_los));
+        perform pgbaton._fail(
+            v_refused, array(select r.lo from unnest(v_refused) as r),
+            array_fill('another job of its key waits to be retried'::text, array[cardinality(v_refused)]), false, null
+        );
+    end if;
     insert into pgbaton.baton_release (queue_id, singleton_key)
     select s.queue_id, s.singleton_key from unnest(spans) as s
     where s.policy is null and s.key_position is not null and s.held_key is null;
@@ -51,4 +62,5 @@ begin
 end;
 $$;
 comment on function pgbaton._requeue(pgbaton.span[], pgbaton.job_state, timestamptz) is
-'Puts spans that were carved out back as claimable from run_at on, in their old place, without a lease.';
+'Puts spans that were carved out back as claimable from run_at on, in their old place, without a lease. Of stately one
+that was tried fails when another one of its key is being retried.';

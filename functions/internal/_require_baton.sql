@@ -1,11 +1,10 @@
 create or replace function pgbaton._require_baton(queue text, singleton_key text)
 returns pgbaton.queue
-language plpgsql stable
+language plpgsql volatile
 as $$
 declare
-    v_queue constant pgbaton.queue := pgbaton._require_queue(queue);
+    v_queue constant pgbaton.queue := pgbaton._enter_queue(queue, 'operate');
 begin
-    perform pgbaton._require_action(v_queue, 'operate');
     if v_queue.policy not in ('fifo', 'singleton', 'stately') then
         raise exception using
             errcode = 'PB003',
@@ -22,4 +21,4 @@ begin
 end;
 $$;
 comment on function pgbaton._require_baton(text, text) is
-'The queue, if jobs of it hold keys. Raises PB001, PB003, PB009 or 22004.';
+'The queue, if jobs of it hold keys, as _enter_queue has it. Raises PB001, PB003, PB009 or 22004.';

@@ -15,11 +15,10 @@ language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-    v_queue constant pgbaton.queue := pgbaton._require_queue(queue);
+    v_queue constant pgbaton.queue := pgbaton._enter_queue(queue, 'operate');
     v_now constant timestamptz := pgbaton._now();
     v_next_run_at timestamptz;
 begin
-    perform pgbaton._require_action(v_queue, 'operate');
     perform pgbaton._require_action(q, 'operate')
     from pgbaton.schedule as s
     inner join pgbaton.queue as q on q.id = s.queue_id

@@ -32,10 +32,7 @@ begin
         v_span.held_key := v_span.singleton_key;
     end if;
     if v_span.key_position is null or v_span.held_key is not null then
-        v_span.ready := not exists (
-            select from pgbaton.paused_key as k
-            where k.queue_id = v_span.queue_id and k.singleton_key = v_span.held_key
-        );
+        v_span.ready := true;
         v_span.position := nextval('pgbaton.position_seq');
     else
         -- In a FIFO queue at its old place, which is the next; elsewhere at the end of the line, as any retry.
@@ -47,7 +44,13 @@ begin
     v_span.slot := pgbaton._slot(
         v_span.policy, v_span.state, v_span.claimed_at, v_span.attempt, v_span.held_key, v_span.lo
     );
-    insert into pgbaton.span values (v_span.*);
+    insert into pgbaton.span values (v_span.*) on conflict do nothing;
+    if not found then
+        raise exception using
+            errcode = 'PB006',
+            message = format('another job of the key of job %s has come to stand where it would be retried', job_id),
+            hint = 'Let that job end first.';
+    end if;
     if v_span.ready and exists (select from pgbaton.sleeper) then
         perform pgbaton._wake(array[v_span.lane_id]);
     end if;

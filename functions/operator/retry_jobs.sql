@@ -12,11 +12,14 @@ begin
     perform pgbaton._require_action(v_queue, 'operate');
     perform pgbaton._check_filter(filter);
     v_job_ids := array(select d.id from pgbaton._dead_jobs(array[v_queue.id], filter) as d order by d.id);
-    -- First all of their spans, then all of their keys, both sorted: what retry_job takes for one job.
-    perform from pgbaton.span as s
-    where s.lo = any (v_job_ids) and s.state = 'failed'
-    order by s.lo
-    for update;
+    -- First all of their spans, then all of their keys, both sorted: what retry_job takes for one job. What somebody
+    -- else retries meanwhile is passed over.
+    v_job_ids := array(
+        select s.lo from pgbaton.span as s
+        where s.lo = any (v_job_ids) and s.state = 'failed'
+        order by s.lo
+        for update
+    );
     perform pg_advisory_xact_lock(pgbaton._lock_class(), k.stripe)
     from (
         select distinct pgbaton._stripe(s.queue_id, s.singleton_key) as stripe

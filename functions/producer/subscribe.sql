@@ -4,9 +4,8 @@ language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-    v_queue constant pgbaton.queue := pgbaton._require_queue(queue);
+    v_queue constant pgbaton.queue := pgbaton._enter_queue(queue);
 begin
-    perform pgbaton._require_action(v_queue, 'enqueue');
     perform pgbaton._check_topic(topic_pattern, true);
     insert into pgbaton.subscription (queue_id, topic_pattern, created_at)
     values (v_queue.id, topic_pattern, pgbaton._now())

@@ -25,22 +25,24 @@ declare
     v_existing pgbaton.queue;
 begin
     perform pgbaton._check_settings(v_wanted);
-    insert into pgbaton.queue (
-        name, policy, on_exhausted, max_attempts, retry_delay, retry_backoff, retry_delay_max, backoff_schedule,
-        lease, retention, dead_letter_retention, max_lanes, description, created_at
-    )
-    values (
-        v_wanted.name, v_wanted.policy, v_wanted.on_exhausted, v_wanted.max_attempts, v_wanted.retry_delay,
-        v_wanted.retry_backoff, v_wanted.retry_delay_max, v_wanted.backoff_schedule, v_wanted.lease,
-        v_wanted.retention, v_wanted.dead_letter_retention, v_wanted.max_lanes, v_wanted.description,
-        v_wanted.created_at
-    )
-    on conflict on constraint queue_name_key do nothing;
-    if found then
-        return;
-    end if;
-
-    v_existing := pgbaton._require_queue(queue);
+    loop
+        select q.* into v_existing from pgbaton.queue as q where q.name = v_wanted.name;
+        exit when found;  -- an insert that finds it would use up an id
+        insert into pgbaton.queue (
+            name, policy, on_exhausted, max_attempts, retry_delay, retry_backoff, retry_delay_max, backoff_schedule,
+            lease, retention, dead_letter_retention, max_lanes, description, created_at
+        )
+        values (
+            v_wanted.name, v_wanted.policy, v_wanted.on_exhausted, v_wanted.max_attempts, v_wanted.retry_delay,
+            v_wanted.retry_backoff, v_wanted.retry_delay_max, v_wanted.backoff_schedule, v_wanted.lease,
+            v_wanted.retention, v_wanted.dead_letter_retention, v_wanted.max_lanes, v_wanted.description,
+            v_wanted.created_at
+        )
+        on conflict on constraint queue_name_key do nothing;
+        if found then
+            return;
+        end if;
+    end loop;
     v_wanted.id := v_existing.id;
     v_wanted.is_paused := v_existing.is_paused;
     v_wanted.created_at := v_existing.created_at;

@@ -4,8 +4,10 @@ language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-    v_queue constant pgbaton.queue := pgbaton._require_queue(queue);
+    v_queue pgbaton.queue;
 begin
+    perform pgbaton._touch_queues();
+    v_queue := pgbaton._require_queue(queue);
     perform pgbaton._require_all_queues('operate');
     perform pgbaton._check_action(action);
     if not exists (select from pg_roles as r where r.rolname = role) then

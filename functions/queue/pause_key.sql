@@ -6,15 +6,13 @@ as $$
 declare
     v_queue constant pgbaton.queue := pgbaton._require_baton(queue, singleton_key);
 begin
-    perform pg_advisory_xact_lock(pgbaton._lock_class(), pgbaton._stripe(v_queue.id, singleton_key));
     insert into pgbaton.paused_key (queue_id, singleton_key, paused_at)
     values (v_queue.id, singleton_key, pgbaton._now())
     on conflict on constraint paused_key_pkey do nothing;
     if found then
-        update pgbaton.span as s set ready = false
-        where s.lo = (pgbaton._holder(v_queue.id, pause_key.singleton_key)).lo
-            and s.held_key = pause_key.singleton_key
-            and s.ready;
+        -- So that a claim under an older snapshot notices: see _enter_queue. Whoever gets the key from now on, or has it
+        -- in an open transaction, is set aside by the claim that meets it.
+        update pgbaton.queue as q set is_paused = q.is_paused where q.id = v_queue.id;
         perform pgbaton._audit('pause_key', queue, null, singleton_key, null);
     end if;
 end;

@@ -7,7 +7,6 @@ declare
     v_queue constant pgbaton.queue := pgbaton._require_baton(queue, singleton_key);
     v_lane_id integer;
 begin
-    perform pg_advisory_xact_lock(pgbaton._lock_class(), pgbaton._stripe(v_queue.id, singleton_key));
     delete from pgbaton.paused_key as k
     where k.queue_id = v_queue.id and k.singleton_key = resume_key.singleton_key;
     if found then

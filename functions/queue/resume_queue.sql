@@ -4,7 +4,7 @@ language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-    v_queue constant pgbaton.queue := pgbaton._require_queue(queue);
+    v_queue constant pgbaton.queue := pgbaton._lock_queue(queue);
 begin
     perform pgbaton._require_action(v_queue, 'operate');
     update pgbaton.queue as q set is_paused = false where q.id = v_queue.id and q.is_paused <> false;

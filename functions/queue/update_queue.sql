@@ -18,12 +18,16 @@ language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-    v_old constant pgbaton.queue := pgbaton._require_queue(queue);
-    v_new pgbaton.queue := v_old;
+    v_old pgbaton.queue := pgbaton._require_queue(queue);
+    v_new pgbaton.queue;
 begin
     perform pgbaton._require_action(v_old, 'operate');
-    if policy <> v_old.policy then
+    if policy is not null then
         perform pgbaton._seize_queue(queue);
+    end if;
+    v_old := pgbaton._lock_queue(queue);
+    v_new := v_old;
+    if policy <> v_old.policy then
         perform pgbaton._require_no_live_jobs(v_old, 'pgbaton.set_fifo_mode() turns order on and off with jobs in it.');
     end if;
     v_new.policy := coalesce(policy, v_old.policy);

@@ -28,6 +28,7 @@ declare
     v_first_day date;
     v_last_day date;
     v_claimed_at timestamptz;
+    v_claimed bigint;
 begin
     -- What is plainly right needs no call: a statement is started for it.
     if (octet_length(worker_id) between 1 and 255 and batch_size between 1 and 100000
@@ -59,6 +60,9 @@ begin
         v_resized_his := v_resized_his || v_merged.resized_his;
     end if;
 
+    if v_picked.has_twins then
+        perform pgbaton._set_aside(v_los);
+    end if;
     v_token := nextval('pgbaton.lease_token_seq');
     -- A later time than v_now: a job of a key is not claimed before the one before it has ended.
     v_claimed_at := pgbaton._now();
@@ -80,7 +84,16 @@ begin
             claimed_at = v_claimed_at,
             changed_at = null,
             worker_id = claim_job_batch.worker_id
-        where s.lo = any (v_los)
+        where s.lo = any (v_los) and s.ready and (s.held_key is null or not (
+            exists (
+                select from pgbaton.paused_key as k
+                where k.queue_id = s.queue_id and k.singleton_key = s.held_key
+            ) or exists (
+                select from pgbaton.span as o
+                where o.queue_id = s.queue_id and o.singleton_key = s.held_key and o.slot = 0 and o.lo <> s.lo
+                offset 0
+            )
+        ))
         returning s.*
     ), in_line as (
         select
@@ -112,6 +125,10 @@ begin
         offset 0
     ) as j
     order by s.priority desc, s.position;
+    get diagnostics v_claimed = row_count;
+    if v_claimed < v_picked.jobs then
+        perform pgbaton._set_aside(v_los);
+    end if;
 end;
 $$;
 comment on function pgbaton.claim_job_batch(text, text[], text[], text[], integer, interval) is

@@ -38,6 +38,8 @@ RULES: dict[str, LiteralString] = {
                 union all select unnest(c.los), unnest(c.his) from pgbaton.spark_chunk as c
             ) as s cross join lateral generate_series(s.lo, s.hi) as g (id)
         ) as p on p.id = j.id
+        -- Of a queue that was dropped what ended goes with its day.
+        where p.id is not null or exists (select from pgbaton.lane as l where l.id = j.lane_id)
         group by j.id, p.id having count(j.id) <> 1 or count(p.id) <> 1
     """,
     "a span stands for jobs that exist, of its lane, day and key": """

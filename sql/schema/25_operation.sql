@@ -33,8 +33,9 @@ comment on column pgbaton.subscription.topic_pattern is
 'Words with dots between; * stands for one word, # for any number.';
 comment on column pgbaton.subscription.created_at is 'Since when.';
 
+-- Without a foreign key: a queue that is dropped while it is looked at would fail maintenance.
 create table pgbaton.key_block (
-    queue_id integer not null references pgbaton.queue (id) on delete cascade,
+    queue_id integer not null,
     singleton_key text not null,
     job_id bigint not null,
     blocked_at timestamptz not null,

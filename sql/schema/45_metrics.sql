@@ -58,8 +58,9 @@ seconds, of the classes of the histograms, the last class has none. run: ended j
 claim to their end; blocked: jobs of FIFO queues that failed at least once by the time from their first failure
 until they let their key go. lease_losses: jobs that were taken back because their lease had ended.';
 
+-- Without a foreign key: a queue that is dropped while it is counted would fail the count.
 create table pgbaton.job_count (
-    queue_id integer not null references pgbaton.queue (id) on delete cascade,
+    queue_id integer not null,
     day date not null,
     name text not null,
     class integer not null,
