@@ -9,8 +9,8 @@ begin
         select from pgbaton.paused_key as k where k.queue_id = s.queue_id and k.singleton_key = s.held_key
     );
     -- A key of several jobs, which no call should bring about: one keeps it, the one that runs or else the first.
-    with broken as (
-        select s.queue_id, s.held_key, (
+    with broken as materialized (
+        select s.lo, s.queue_id, s.held_key, (
             select o.lo from pgbaton.span as o
             where o.queue_id = s.queue_id and o.singleton_key = s.held_key and o.slot is not null
                 and o.held_key is not null
@@ -19,13 +19,17 @@ begin
         ) as keeper
         from pgbaton.span as s
         where s.lo = any (los) and s.ready and s.held_key is not null
-    ), chosen as (
-        select o.lo, b.queue_id, b.held_key
-        from (select distinct b.* from broken as b) as b
+    ), surplus as (
+        select b.lo from broken as b where b.lo <> b.keeper
+        union
+        select o.lo from broken as b
         inner join pgbaton.span as o
             on o.queue_id = b.queue_id and o.singleton_key = b.held_key and o.slot is not null and o.lo <> b.keeper
-        where o.held_key is not null and o.state in ('pending', 'retry', 'unknown_retry')
-        for update of o skip locked
+        where o.held_key is not null
+    ), chosen as materialized (
+        select o.lo, o.queue_id, o.held_key from pgbaton.span as o
+        where o.lo = any (array(select u.lo from surplus as u)) and o.state in ('pending', 'retry', 'unknown_retry')
+        for update skip locked
     ), demoted as (
         update pgbaton.span as s
         set held_key = null, ready = false, state = 'waiting', slot = pgbaton._slot(

@@ -17,15 +17,19 @@ def test_f01_swallowed_unique_violation(run_spec: RunSpec) -> None:
     run_spec("f01")
 
 
-def test_f01_the_unique_index_alarms(fifo: Session) -> None:
-    """Whatever broke the table by hand: the claim says so, it does not come back empty."""
+def test_f01_a_broken_key_is_set_aside(fifo: Session, sound: Sound) -> None:
+    """Whatever broke the table by hand: the claim hands out the others, and health says so."""
     holder, second = fifo.enqueue("q", "k"), fifo.enqueue("q", "k")
     assert list(fifo.claim("q")) == [holder]
     fifo.rows(
         "update pgbaton.span set state = 'pending', ready = true, held_key = 'k' where lo = %s",
         second,
     )
-    assert fifo.refusal("select pgbaton.claim_job_batch('w', array['q'])") == "23505"
+    other = fifo.enqueue("q", "another key")
+    assert list(fifo.claim("q")) == [other]
+    assert fifo.one("select status from pgbaton.health() where check_name = 'broken keys'") == "warn"
+    assert fifo.rows("select job_id from pgbaton.audit where action = 'set_aside'") == [(second,)]
+    sound()
 
 
 def test_f02_skip_locked_slide(run_spec: RunSpec) -> None:
