@@ -19,7 +19,10 @@ begin
             message = 'job_type is above 255 bytes or the tags together are above 1024',
             hint = 'They are short routing labels; put data in the payload.';
     end if;
-    if (select count(*) from pgbaton.lane as l where l.queue_id = queue.id) >= queue.max_lanes then
+    -- Labels, not lanes: several transactions may have made one for the same.
+    if (
+        select count(distinct (l.priority, l.job_type, l.tags)) from pgbaton.lane as l where l.queue_id = queue.id
+    ) >= queue.max_lanes then
         raise exception using
             errcode = 'PB010',
             message = format('queue "%s" has its maximum of %s lanes', queue.name, queue.max_lanes),
@@ -29,16 +32,9 @@ begin
 
     insert into pgbaton.lane (queue_id, priority, job_type, tags)
     values (queue.id, priority, job_type, tags)
-    on conflict on constraint lane_key do nothing
     returning id into v_lane_id;
-    if not found then
-        select l.id into strict v_lane_id
-        from pgbaton.lane as l
-        where l.queue_id = queue.id and l.priority = _add_lane.priority
-            and l.job_type = _add_lane.job_type and l.tags = _add_lane.tags;
-    end if;
     return v_lane_id;
 end;
 $$;
 comment on function pgbaton._add_lane(pgbaton.queue, integer, text, text[]) is
-'Makes a lane, or finds the one another producer made meanwhile. Raises 22004, 22023 or PB010.';
+'Makes a lane. Raises 22004, 22023 or PB010.';

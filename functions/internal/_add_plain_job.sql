@@ -17,7 +17,8 @@ begin
         and l.job_type = _add_plain_job.job_type and l.tags = _add_plain_job.tags
         and pgbaton._is_read_committed()
         and not exists (select from pgbaton.queue_grant)
-        and not exists (select from pgbaton.sleeper);
+        and not exists (select from pgbaton.sleeper)
+    limit 1;  -- the first of its labels: they come by lane_labels_idx
     if not found then
         return null;
     end if;

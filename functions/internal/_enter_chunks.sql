@@ -7,27 +7,6 @@ declare
     v_noted bigint := 0;
     v_rows bigint := 0;  -- with a dedup id
 begin
-    -- Of a chunk without labels one row, for the default lane.
-    perform pgbaton._lane_id(queue, l.priority, l.job_type, l.tags)
-    from (
-        select d.priority, d.job_type, pgbaton._normal_tags(d.tags::text[]) as tags
-        from (
-            select distinct
-                coalesce(u.priority, 100) as priority, coalesce(u.job_type, '') as job_type,
-                coalesce(u.tags, '{}') as tags
-            from pgbaton.spark_chunk as c
-            cross join lateral unnest(
-                case
-                    when num_nonnulls(c.priorities, c.job_types, c.tags) = 0 then array[null::integer]
-                    else c.priorities
-                end, c.job_types, c.tags
-            ) as u (priority, job_type, tags)
-            where c.queue = queue.name and c.attempt = any (attempts)
-        ) as d
-        order by 1, 2, 3
-        offset 0
-    ) as l;
-
     if exists (
         select from pgbaton.spark_chunk as c
         where c.queue = queue.name and c.attempt = any (attempts) and c.dedup_ids is not null
@@ -71,6 +50,6 @@ begin
 end;
 $$;
 comment on function pgbaton._enter_chunks(pgbaton.queue, uuid[]) is
-'Everything for which adding staged rows would wait, in the order of all producers: makes their lanes, notes their
+'Everything for which adding staged rows would wait, in the order of all producers: notes their
 dedup ids, of which those that are new have job_id 0 until they are used, and takes the producers'' locks of their
-keys. True when all rows are new: no id was known, and none stands twice. Raises what _lane_id raises.';
+keys. True when all rows are new: no id was known, and none stands twice.';

@@ -7,7 +7,7 @@ declare
     v_dead record;
     v_slot record;
     v_usage constant double precision := pg_notification_queue_usage();
-    v_ids constant double precision := coalesce(pg_sequence_last_value('pgbaton.job_id_seq'), 0) / 9.2e18;
+    v_sequences record;
 begin
     select a.pid, at - a.xact_start as age into v_oldest
     from pg_stat_activity as a
@@ -64,10 +64,23 @@ begin
     return next;
 
     check_name := 'id headroom';
-    is_warn := v_ids > 0.5;
-    is_bad := v_ids > 0.9;
-    detail := format('%s %% of the job ids are used.', round((v_ids * 100)::numeric, 6)) || case
-            when is_warn then ' Once no low id is left, "alter sequence pgbaton.job_id_seq restart" starts anew.'
+    select
+        max(u.used) as used,
+        string_agg(format('%s %% of %s', round(u.used * 100, 6), u.name), ', ' order by u.used desc)
+        filter (where u.is_first or u.used > 0.5) as names
+    into v_sequences
+    from (
+        select
+            s.sequencename as name, coalesce(s.last_value, 0)::numeric / s.max_value as used,
+            row_number() over (order by s.last_value::numeric / s.max_value desc nulls last) = 1 as is_first
+        from pg_sequences as s
+        where s.schemaname = 'pgbaton'
+    ) as u;
+    is_warn := v_sequences.used > 0.5;
+    is_bad := v_sequences.used > 0.9;
+    detail := format('Most used of all sequences: %s.', v_sequences.names) || case
+            when is_warn then ' At the end whatever draws from it fails with 2200H. Once its low numbers are free again, '
+                '"alter sequence pgbaton.… restart" starts anew.'
             else ''
         end;
     return next;

@@ -11,7 +11,9 @@ begin
     select l.id into v_lane_id
     from pgbaton.lane as l
     where l.queue_id = queue.id and l.priority = _lane_id.priority
-        and l.job_type = _lane_id.job_type and l.tags = v_tags;
+        and l.job_type = _lane_id.job_type and l.tags = v_tags
+    order by l.id
+    limit 1;
     if found then
         return v_lane_id;
     end if;
@@ -19,4 +21,4 @@ begin
 end;
 $$;
 comment on function pgbaton._lane_id(pgbaton.queue, integer, text, text[]) is
-'The lane of these labels, made if it is new. Raises 22004, 22023 or PB010.';
+'The first lane of these labels, made if it is new. Raises 22004, 22023 or PB010.';

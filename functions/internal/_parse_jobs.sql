@@ -20,9 +20,8 @@ begin
             keys_if_undelivered jsonb, dedup_id text, on_duplicate text, headers jsonb
         )
     ), lanes as materialized (
-        -- Sorted, so that two producers of the same new lanes never wait for each other in a circle.
         select d.*, pgbaton._lane_id(queue, d.priority, d.job_type, d.tags) as lane_id
-        from (select distinct p.priority, p.job_type, p.tags from parsed as p order by 1, 2, 3 offset 0) as d
+        from (select distinct p.priority, p.job_type, p.tags from parsed as p offset 0) as d
     )
     select
         array_agg(p.payload order by p.ordinal), array_agg(p.singleton_key order by p.ordinal),

@@ -13,14 +13,7 @@ begin
     if not pgbaton._takes_stored(queue, singleton_keys, run_ats) then
         return null;
     end if;
-    -- Not made here: whoever makes a lane holds up the others until it commits.
-    select l.id into v_lane_id
-    from pgbaton.lane as l
-    where l.queue_id = queue.id and l.priority = _store_staged.priority
-        and l.job_type = _store_staged.job_type and l.tags = pgbaton._normal_tags(_store_staged.tags::text[]);
-    if not found then
-        return null;
-    end if;
+    v_lane_id := pgbaton._lane_id(queue, priority, job_type, tags::text[]);
     v_ids := array(select nextval('pgbaton.job_id_seq') from (select generate_series(1, cardinality(payloads))) as n);
     insert into pgbaton.job (id, created_at, day, lane_id, singleton_key, payload)
     select unnest(v_ids), at, v_day, v_lane_id, unnest(singleton_keys), unnest(payloads);
@@ -32,4 +25,4 @@ comment on function pgbaton._store_staged(
 ) is
 'Puts staged rows of one lane into pgbaton.job, where they are no jobs before spark_commit gives them a place
 in line, and returns their ids: then the commit, which one session does for all, need not write their payloads.
-Null, and nothing done, when the lane is not there yet or the queue is none that takes them so.';
+Null, and nothing done, when the queue is none that takes them so. Raises what _lane_id raises.';

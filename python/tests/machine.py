@@ -401,8 +401,6 @@ class Machine(RuleBasedStateMachine):
                 " lease => make_interval(secs => %s))",
                 [name, policy, on_exhausted, MAX_ATTEMPTS, RETRY_DELAY, LEASE],
             )
-        # The lanes are there: producers wait for each other when they make one.
-        self.conn.execute("select pgbaton._lane_id(q, 100, '', '{}') from pgbaton.queue as q")
         self.model = Model()
         self.tokens: list[int] = []
 

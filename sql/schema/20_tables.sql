@@ -62,12 +62,13 @@ create table pgbaton.lane (
     priority integer not null,
     job_type text not null,
     tags text[] not null,
-    has_watermark boolean not null default false,
-    constraint lane_key unique (queue_id, priority, job_type, tags)
+    has_watermark boolean not null default false
 );
 comment on table pgbaton.lane is
 'One row per distinct (queue, priority, job_type, tags) ever enqueued. A worker''s filter selects lanes, lanes
-yield jobs. Never deleted while the queue lives, updated once: when it gets its first watermark.';
+yield jobs. Never deleted while the queue lives, updated once: when it gets its first watermark. Not unique:
+transactions that enqueue the first jobs of the same labels side by side make a lane each, and wait for nobody. Later
+ones use the lowest; claims order by priority and position anyway.';
 comment on column pgbaton.lane.id is 'Number of the lane.';
 comment on column pgbaton.lane.queue_id is 'Its queue.';
 comment on column pgbaton.lane.priority is 'Larger is claimed first.';

@@ -22,6 +22,9 @@ create index span_lease_idx on pgbaton.span (lease_until) where lease_until is n
 -- Not the same predicate: else the planner may look for ended leases by reading all of the tokens.
 create index span_token_idx on pgbaton.span (lease_token) where lease_token is not null;
 
+-- _lane_id: the first lane of some labels.
+create index lane_labels_idx on pgbaton.lane (queue_id, priority, job_type, tags, id);
+
 create index job_history_lo_idx on pgbaton.job_history (lo);
 create index job_error_job_id_idx on pgbaton.job_error (job_id);
 create index schedule_queue_id_idx on pgbaton.schedule (queue_id);

@@ -149,7 +149,7 @@ class Stage:
                     "select pgbaton.requires_key(%s)", [options["queue"]]
                 ).fetchall()
                 if not any(field.parameter in LABELS for field in fields):
-                    # Makes the default lane: only rows whose lane is there are staged as jobs.
+                    # Makes the default lane, so that not each task makes one for itself.
                     connection.execute("select pgbaton.enqueue_batch(%s, '{}')", [options["queue"]])
         if requires_key == [(True,)] and all(f.parameter != "singleton_keys" for f in fields):
             missing = Refusal(

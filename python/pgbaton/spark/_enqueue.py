@@ -320,11 +320,7 @@ def _is_unfit(name: str) -> Column:
 
 
 def _make_lanes(rows: DataFrame, run: Run) -> None:
-    """Commits the lanes that the rows need.
-
-    A partition that made a new one would hold up all others until it has ended, and two partitions
-    that made several could wait for each other in a circle.
-    """
+    """Commits the lanes that the rows need, so that not each partition makes them for itself."""
     columns = [name for name in LANE if name in rows.columns]
     lanes = rows.select(*columns).distinct().limit(MOST_LANES).collect() if columns else []
     with run.target.connect() as connection:

@@ -238,7 +238,7 @@ def test_a_run_whose_stages_did_not_wait_for_the_disk_outlives_the_server(server
     attempt = uuid.uuid4()
     with Client(server.dsn()) as client:
         client.create_queue("staged")
-        client.enqueue_job("staged")  # makes the lane, so that the rows are stored when staged
+        client.enqueue_job("staged")
     with psycopg.connect(server.dsn(), autocommit=True) as conn:
         for number in range(10):
             conn.execute(stage, [attempt, number])

@@ -44,7 +44,6 @@ def second(open_session: Open) -> Session:
 def keys(db: Session) -> Keys:
     """Of the FIFO queue q."""
     db.rows("select pgbaton.create_fifo_queue('q')")
-    db.rows("select pgbaton.enqueue_batch('q', '{}')")  # its lane, for which they would wait
     return Keys(*sorted("abc", key=lambda key: stripe(db, key)))
 
 
@@ -200,51 +199,6 @@ def test_two_commits_with_the_same_ids_in_opposite_order(
     sound()
 
 
-# Lanes before keys, and sorted --------------------------------------------------------------------
-def test_a_commit_and_a_producer_of_a_new_lane(
-    db: Session, keys: Keys, gate: Session, first: Session, second: Session, sound: Sound
-) -> None:
-    stage(db, "r", A, singleton_keys=[[keys.low, keys.mid]], job_types=[["new", "new"]])
-    gate.begin()
-    gate.enqueue("q", keys.mid)
-    committing = commit(first, "r", A, 2).until_blocked(gate)
-    enqueuing = second.start(ENQUEUE, keys.low, None, "new").until_blocked(first)
-    gate.rollback()
-    assert (committing.refusal(), enqueuing.refusal()) == (None, None)
-    sound()
-
-
-@pytest.mark.parametrize("door", ["view", "spark_commit in one chunk", "spark_commit"])
-def test_new_lanes_of_a_commit_or_the_view_and_of_a_bulk_producer(
-    db: Session,
-    keys: Keys,
-    gate: Session,
-    first: Session,
-    second: Session,
-    sound: Sound,
-    door: str,
-) -> None:
-    """The tags of a lane are sorted: that of {z,a} comes before that of {b}."""
-    without_order(db)
-    gate.begin()
-    gate.rows("select pgbaton.enqueue_batch('q', '{}', tags => '{m}')")
-    if door == "view":
-        call = first.start(
-            "insert into pgbaton.enqueue_inbox (queue, tags)"
-            " values ('q', '{b}'), ('q', '{m}'), ('q', '{z,a}')"
-        )
-    else:
-        in_order = ["{b}", "{m}", "{z,a}"]
-        stage(db, "r", A, tags=[in_order] if "one" in door else [[tags] for tags in in_order])
-        call = commit(first, "r", A, 3)
-    call.until_blocked(gate)
-    enqueuing = second.start(JOBS, jobs(tags=[["a", "z"], ["b"]])).until_blocked(first)
-    gate.rollback()
-    assert (call.refusal(), enqueuing.refusal()) == (None, None)
-    assert db.one("select count(*) from pgbaton.jobs") == 5
-    sound()
-
-
 # Staged rows --------------------------------------------------------------------------------------
 @pytest.mark.parametrize("staged", [(A, B), (B, A)])
 def test_abort_and_commit_drop_the_same_rows(
@@ -278,7 +232,7 @@ def test_stored_rows_are_aborted_or_committed(
     """Rows that stand in pgbaton.job already: never a place in line without its row."""
     db.rows("select pgbaton.create_fifo_queue('q'), pgbaton.create_queue('plain')")
     for name in ("q", "plain"):
-        db.enqueue(name, "other")  # makes the lane
+        db.enqueue(name, "other")
     keys = "null" if queue == "plain" else "'{k,k}'"
     staging = f"select pgbaton.spark_stage('r', %s, 0, 1, '{queue}', '{{1,2}}', {keys})"
     commit = "select inserted from pgbaton.spark_commit('r', array[%s]::uuid[], 2)"

@@ -92,51 +92,45 @@ def test_two_bulk_producers_with_the_same_dedup_ids_in_opposite_order(
     sound()
 
 
-def lanes(job_types: list[str]) -> str:
-    return json.dumps([{"job_type": name, "singleton_key": name} for name in job_types])
-
-
 @pytest.mark.parametrize("first_end", ["commit", "rollback"])
-def test_two_producers_of_a_new_lane_wait_once(
+def test_two_producers_of_a_new_lane_make_one_each(
     queue: str, db: Session, open_session: Open, sound: Sound, first_end: str
 ) -> None:
+    """A batch takes from both by their places, and later producers use the first."""
     first, second = open_session(), open_session()
-    first.begin()
-    early = first.enqueue("q", "a", job_type="new")
-    waiting = second.start(
-        "select pgbaton.enqueue_job('q', job_type => 'new', singleton_key => 'b')"
-    ).until_blocked(first)
-    first.end(first_end)
-    late = waiting.one()
-    sound()
-    assert db.one("select count(*) from pgbaton.lane") == 1
-    assert list(db.claim("q")) == ([early, late] if first_end == "commit" else [late])
-    second.never_waits()
-    first.begin()
-    first.enqueue("q", "c", job_type="new")
-    second.enqueue("q", "d", job_type="new")
-    first.commit()
-
-
-@pytest.mark.parametrize("gate_end", ["commit", "rollback"])
-def test_two_bulk_producers_of_the_same_new_lanes_do_not_deadlock(
-    queue: str, db: Session, open_session: Open, sound: Sound, gate_end: str
-) -> None:
-    names = [f"type {n}" for n in range(30)]
-    gate, first, second = open_session(), open_session(), open_session()
-    gate.begin()
-    gate.enqueue("q", "gate", job_type=names[15])
-    # Different sets, so that no accident of hashing brings both into the same order.
-    calls = [
-        session.start("select outcome from pgbaton.enqueue_jobs('q', %s)", lanes(wanted))
-        for session, wanted in ((first, names), (second, [*names[:1:-1], "one more"]))
+    for session in (first, second):
+        session.never_waits()
+        session.begin()
+    placed = [
+        session.enqueue("q", f"{name} {n}", job_type="new")
+        for n in range(3)
+        for name, session in (("a", first), ("d", second))
     ]
-    for call in calls:
-        call.until_blocked()
-    gate.end(gate_end)
-    assert [call.refusal() for call in calls] == [None, None]
-    assert [len(call.rows()) for call in calls] == [30, 29]
-    assert db.one("select count(*) from pgbaton.lane") == 31
+    first.end(first_end)
+    second.commit()
+    late = [session.enqueue("q", f"of {session.pid}", job_type="new") for session in (second, db)]
+    sound()
+    assert db.one("select count(*) from pgbaton.lane") == (2 if first_end == "commit" else 1)
+    expected = [*(placed if first_end == "commit" else placed[1::2]), *late]
+    assert list(db.claim("q", 2)) == expected[:2]
+    assert list(db.claim("q")) == expected[2:]
+
+
+def test_lanes_of_the_same_labels_count_as_one(
+    queue: str, db: Session, open_session: Open, sound: Sound
+) -> None:
+    """All that ever overlapped made one each, and nobody makes another one."""
+    db.rows("select pgbaton.update_queue('q', max_lanes => 2)")
+    sessions = [open_session() for _ in range(4)]
+    for n, session in enumerate(sessions):
+        session.begin("repeatable read" if n % 2 else "read committed")
+        session.rows("select from pgbaton.queue")
+    for n, session in enumerate(sessions):
+        session.enqueue("q", f"{n}", job_type="new")
+        session.commit()
+    assert db.one("select count(*) from pgbaton.lane") == 3  # the two of older snapshots, and one
+    db.enqueue("q", "z", job_type="second")
+    assert db.refusal("select pgbaton.enqueue_job('q', job_type => 'third')") == "PB010"
     sound()
 
 

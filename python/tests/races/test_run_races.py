@@ -15,7 +15,6 @@ A, B = (f"{n}" * 8 + "-0000-0000-0000-000000000000" for n in "12")
 @pytest.fixture(autouse=True)
 def queues(db: Session) -> None:
     db.rows("select pgbaton.create_queue('mail'), pgbaton.create_fifo_queue('orders')")
-    db.rows("select pgbaton.enqueue_batch('mail', '{}')")  # its lane, for which they would wait
 
 
 SEND = (
@@ -30,7 +29,7 @@ def cut(part: int, parts: int, dedup_id: str | None = None) -> dict[str, object]
 
 
 def parts(db: Session) -> list[int]:
-    return [row[0] for row in db.rows("select payload::int from pgbaton.job order by 1")]
+    return [row[0] for row in db.rows("select payload::int from pgbaton.jobs order by 1")]
 
 
 # The view enqueue_inbox ---------------------------------------------------------------------------

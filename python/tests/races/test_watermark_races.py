@@ -15,7 +15,7 @@ Sound = Callable[[], None]
 @pytest.fixture(autouse=True)
 def queue(db: Session, clock: Clock) -> None:
     db.rows("select pgbaton.create_queue('q', lease => '10 years')")
-    db.enqueue("q")  # makes the lane: producers of a new lane wait for each other
+    db.enqueue("q")
     assert db.complete(db.claim("q")) == ["ok"]
 
 
