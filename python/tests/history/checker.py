@@ -101,6 +101,12 @@ class Policies:
     block: tuple[str, ...] = ("block",)  # in order, a failed job holds its key
     goes_on: tuple[str, ...] = ("continue",)  # in order, a failed job lets its key go on
     one_at_a_time: tuple[str, ...] = ("block", "continue", "singleton")
+    comes_and_goes: tuple[str, ...] = ("temp",)  # is dropped with its jobs, put in order and out
+    narrowed: tuple[str, ...] = ("block", "standard")  # what NARROWED_PROCESSES may work on
+
+
+# They connect as a role with grants.
+NARROWED_PROCESSES = ("worker 3", "producer 2")
 
 
 # How a call names the jobs that it may take from their lease or end.
@@ -414,7 +420,8 @@ def no_job_lost(history: History) -> list[str]:
     attempts = grouped(history.enqueued, lambda e: e.uid)
     broken = []
     for uid, tries in attempts.items():
-        if any(e.certain for e in tries) and places[uid] != 1:
+        goes = tries[0].queue in history.policies.comes_and_goes
+        if any(e.certain for e in tries) and places[uid] != 1 and not (goes and not places[uid]):
             broken.append(f"job {uid} was committed and is there {places[uid]} times")
         elif places[uid] and not any(e.possible for e in tries):
             broken.append(f"job {uid} is there though its transaction was rolled back")
@@ -422,7 +429,7 @@ def no_job_lost(history: History) -> list[str]:
             broken.append(f"job {uid} was enqueued once and is there {places[uid]} times")
     for tx, of_tx in grouped(history.enqueued, lambda e: e.tx).items():
         found = {places[e.uid] > 0 for e in of_tx if len(attempts[e.uid]) == 1}
-        if len(found) > 1:
+        if len(found) > 1 and of_tx[0].queue not in history.policies.comes_and_goes:
             broken.append(f"transaction {tx} was committed in part")
     return broken
 
@@ -528,6 +535,7 @@ def all_done(history: History) -> list[str]:
         f"job {j.id} ({j.queue}/{j.key}) is {j.state} at the end"
         for j in history.jobs
         if j.state in LIVE_AND_OPEN
+        and j.queue not in history.policies.comes_and_goes
         and not (
             j.state == "waiting" and j.queue in history.policies.block and (j.queue, j.key) in held
         )
@@ -539,7 +547,29 @@ def no_strange_error(history: History) -> list[str]:
     return [
         f"{c.name} of {c.process} at {c.begin:.6f} failed with {c.error}: {c.result}"
         for c in history.calls
-        if c.error and c.error not in EXPECTED_ERRORS
+        if c.error and c.error not in EXPECTED_ERRORS and not is_refusal_of_a_queue(history, c)
+    ]
+
+
+def is_refusal_of_a_queue(history: History, call: Call) -> bool:
+    """Of a queue that comes and goes, or to a role that may not use it."""
+    queues = [call.args.get("queue"), *call.args.get("queues", [])]
+    if call.error == "PB009":
+        return call.process.startswith(NARROWED_PROCESSES) and any(
+            queue not in history.policies.narrowed for queue in queues
+        )
+    return call.error in ("PB001", "PB005", "PB007", "PB008") and any(
+        queue in history.policies.comes_and_goes for queue in queues
+    )
+
+
+def narrowed_stay_within(history: History) -> list[str]:
+    """Who is narrowed to some queues gets no job of another one."""
+    return [
+        f"{c.call.process} got job {c.job} of queue {c.queue}"
+        for c in history.claims
+        if c.call.process.startswith(NARROWED_PROCESSES)
+        and c.queue not in history.policies.narrowed
     ]
 
 
@@ -557,6 +587,7 @@ RULES: dict[str, Callable[[History], list[str]]] = {
         nothing_stuck,
         all_done,
         no_strange_error,
+        narrowed_stay_within,
     )
 }
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
-from checker import History, Job, read_calls
+from checker import History, Job, Policies, read_calls
 from invariants import assert_sound
 from psycopg.conninfo import make_conninfo
 
@@ -89,6 +89,7 @@ class Controller:
         for number in range(PRODUCERS):
             self.start("producer", f"producer {number}")
         self.start("operator", "operator")
+        self.start("keeper", "keeper")
         self.start("probe", "probe")
 
     def check_alive(self) -> None:
@@ -110,7 +111,8 @@ class Controller:
         with psycopg.connect(self.server.dsn(), autocommit=True) as conn:
             rows = conn.execute(
                 "select pid from pg_stat_activity where backend_type = 'client backend'"
-                " and application_name ~ '^(worker|producer|operator)' order by application_name"
+                " and application_name ~ '^(worker|producer|operator|keeper)'"
+                " order by application_name"
             ).fetchall()
         return [row[0] for row in rows]
 
@@ -165,7 +167,7 @@ class Controller:
     def drain(self) -> None:
         """Producers and the operator stop; workers go on until nothing is left that can run."""
         (self.folder / "stop").touch()
-        for name in [n for n in self.processes if n.startswith(("producer", "operator"))]:
+        for name in [n for n in self.processes if n.startswith(("producer", "operator", "keeper"))]:
             self.processes.pop(name).wait(timeout=DRAIN_SECONDS)
         give_up = time.time() + DRAIN_SECONDS
         with psycopg.connect(self.server.dsn(), autocommit=True) as conn:
@@ -251,6 +253,7 @@ def make_queues(dsn: str) -> None:
             ("continue", "fifo", "continue"),
             ("singleton", "singleton", "block"),
             ("standard", "standard", "block"),
+            ("temp", "standard", "block"),
         ):
             conn.execute(
                 "select pgbaton.create_queue(%s, %s::text::pgbaton.queue_policy,"
@@ -258,3 +261,11 @@ def make_queues(dsn: str) -> None:
                 " retry_backoff => false, lease => '2 s')",
                 [queue, policy, on_exhausted],
             )
+        conn.execute("create role narrowed login in role pgbaton_producer, pgbaton_worker")
+        conn.execute("grant pgbaton_monitor to narrowed")
+        conn.execute(
+            "select pgbaton.grant_queue('narrowed', q, a)"
+            " from unnest(%s::text[]) as q cross join"
+            " unnest('{enqueue,work,monitor}'::text[]) as a",
+            [list(Policies().narrowed)],
+        )

@@ -12,8 +12,9 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, LiteralString
 
+from checker import NARROWED_PROCESSES
 from recorder import Caller, Lost, Refused
 
 KEYS = {
@@ -23,6 +24,12 @@ KEYS = {
     "standard": [None],
 }
 QUEUES = tuple(KEYS)
+# A queue that is dropped, made again, put in order and out of it meanwhile.
+TEMP = "temp"
+KEYS[TEMP] = [f"key {n}" for n in range(4)]
+# What a role with grants may work on; see controller.py, which makes it.
+NARROWED = ("block", "standard")
+ISOLATION = ["read committed"] * 4 + ["repeatable read"] * 2 + ["serializable"]
 BACKLOG = 1_000  # jobs; producers wait above it
 
 
@@ -32,6 +39,7 @@ class Producer:
     def __init__(self, caller: Caller, dice: random.Random) -> None:
         self.caller, self.dice = caller, dice
         self.made = 0
+        self.queues = (*NARROWED, "continue") if caller.user else (*QUEUES, TEMP)
 
     def run(self) -> None:
         act = self.dice.choices
@@ -52,7 +60,7 @@ class Producer:
         return found
 
     def one(self, queue: str | None = None, key: str | None = None) -> None:
-        queue = queue or self.dice.choice(QUEUES)
+        queue = queue or self.dice.choice(self.queues)
         (uid, key), *_ = self.jobs(queue, 1, key)
         delay = self.dice.choice([None, None, None, None, 0.1, 0.3])
         # With a dedup_id a lost answer is no risk: the call is made again until one is answered.
@@ -73,7 +81,7 @@ class Producer:
                     raise
 
     def batch(self, queue: str | None = None, key: str | None = None) -> None:
-        queue = queue or self.dice.choice(QUEUES)
+        queue = queue or self.dice.choice(self.queues)
         jobs = self.jobs(queue, 12, key)
         keys = None if queue == "standard" else [key for _, key in jobs]
         self.caller.call(
@@ -85,7 +93,7 @@ class Producer:
         )
 
     def list(self, queue: str | None = None, key: str | None = None) -> None:
-        queue = queue or self.dice.choice(QUEUES)
+        queue = queue or self.dice.choice(self.queues)
         jobs = self.jobs(queue, 6, key)
         self.caller.call(
             "enqueue_jobs",
@@ -98,9 +106,9 @@ class Producer:
 
     def transaction(self) -> None:
         # One key: two transactions that enqueue for several, call by call, may meet in a circle.
-        queue = self.dice.choice(QUEUES)
+        queue = self.dice.choice(self.queues)
         key = self.dice.choice(KEYS[queue])
-        self.caller.begin()
+        self.caller.begin(self.dice.choice(ISOLATION))
         for _ in range(self.dice.randint(1, 3)):
             self.dice.choice([self.one, self.batch, self.list])(queue, key)
         time.sleep(self.dice.choice([0, 0, 0.05, 0.3, 1.0]))
@@ -124,17 +132,21 @@ class Worker:
         self.caller, self.dice = caller, dice
         self.name = caller.recorder.process
         self.late: list[tuple[float, list[int], int]] = []
+        self.queues = NARROWED if caller.user else QUEUES
 
     def run(self) -> None:
         while not self.caller.is_over("abandon"):
             with suppress(Lost, Refused):
                 if not self.turn():
-                    time.sleep(self.dice.uniform(0, 0.03))
+                    if self.dice.random() < 0.3 and not self.caller.is_over():
+                        self.sleep()
+                    else:
+                        time.sleep(self.dice.uniform(0, 0.03))
             self.caller.drop() if self.caller.tx else None
 
     def turn(self) -> bool:
         self.finish_late()
-        queues = self.dice.choice([list(QUEUES), list(QUEUES), [self.dice.choice(QUEUES)]])
+        queues = self.choose_queues()
         size = self.dice.choice([1, 3, 10, 40])
         lease = self.dice.choice([1.0, 3.0])
         rows = self.caller.call(
@@ -156,6 +168,23 @@ class Worker:
             self.stop_what_was_cancelled(token, ids)
         self.finish(ids, token, is_draining=self.caller.is_over())
         return True
+
+    def choose_queues(self) -> list[str]:
+        if self.dice.random() < 0.1:  # a queue that may not be there, or not be ours
+            return ["continue" if self.caller.user else TEMP]
+        every = list(self.queues)
+        return self.dice.choice([every, every, [self.dice.choice(self.queues)]])
+
+    def sleep(self) -> None:
+        """As a worker does: lies down, looks again when it is told or when the wait is over."""
+        query = (
+            "select channel, extract(epoch from wait)::float8 from pgbaton.wait_for_jobs(%s, %s)"
+        )
+        wait = [self.name, list(self.queues)]
+        [[channel, _]] = self.caller.call("wait_for_jobs", query, wait)
+        self.caller.call("listen", f'listen "{channel}"', None)
+        [[_, seconds]] = self.caller.call("wait_for_jobs", query, wait)
+        self.caller.sleep(channel, min(seconds, 3.0))
 
     def finish(self, ids: list[int], token: int, is_draining: bool) -> None:
         fate = self.dice.random()
@@ -198,7 +227,7 @@ class Worker:
             )
 
     def within_transaction(self, ids: list[int], token: int) -> None:
-        self.caller.begin()
+        self.caller.begin(self.dice.choice(ISOLATION))
         self.batch("complete_jobs", ids[: self.dice.randint(1, len(ids))], token)
         time.sleep(self.dice.choice([0, 0.05, 0.2]))
         self.caller.end(self.dice.choice(["commit", "commit", "rollback"]))
@@ -358,6 +387,55 @@ class Operator:
         self.caller.call("fifo_stats", "select count(*) from pgbaton.fifo_stats()", None)
 
 
+class Keeper:
+    """Makes, changes and drops a queue while others use it, and changes settings of the others."""
+
+    def __init__(self, caller: Caller, dice: random.Random) -> None:
+        self.caller, self.dice = caller, dice
+
+    def run(self) -> None:
+        steps = [self.make, self.drop, self.order, self.change, self.pause]
+        while not self.caller.is_over():
+            with suppress(Lost, Refused):
+                self.dice.choices(steps, [3, 1, 4, 3, 1])[0]()
+            time.sleep(self.dice.uniform(0, 0.4))
+        for step in (self.resume, self.make):
+            while not self.caller.is_over("abandon"):
+                with suppress(Lost):
+                    with suppress(Refused):
+                        step()
+                    break
+
+    def about(self, name: str, call: LiteralString, queue: str = TEMP) -> None:
+        self.caller.call(name, f"select pgbaton.{name}({call})", [queue], {"queue": queue})
+
+    def make(self) -> None:
+        self.about("create_queue", "%s, max_attempts => 2, retry_delay => '0', lease => '2 s'")
+
+    def drop(self) -> None:
+        self.about("drop_queue", self.dice.choice(["%s", "%s, true"]))
+
+    def order(self) -> None:
+        enabled = self.dice.choice(["true", "false"])
+        self.about("set_fifo_mode", f"%s, {enabled}, {self.dice.choice(['true', 'false'])}")
+
+    def change(self) -> None:
+        change = self.dice.choice(
+            ["lease => '3 s'", "max_attempts => 3", "on_exhausted => 'continue'",
+             "on_exhausted => 'block'", "policy => 'standard'", "policy => 'fifo'"]
+        )  # fmt: skip
+        self.about("update_queue", f"%s, {change}")
+        self.about("update_queue", "%s, max_lanes => 10000", self.dice.choice(QUEUES))
+
+    def pause(self) -> None:
+        self.about("pause_queue", "%s", "standard")
+        time.sleep(self.dice.uniform(0, 0.3))
+        self.about("resume_queue", "%s", "standard")
+
+    def resume(self) -> None:
+        self.about("resume_queue", "%s", "standard")
+
+
 # Jobs that nothing but a claim is missing to run, or that run under an ended lease. Left out: keys
 # that are paused, that a job holds which waits for its time or failed, and those of which a
 # producer or a deciding worker is still open.
@@ -418,13 +496,19 @@ PARTS: dict[str, Callable[[Caller, random.Random], Any]] = {
     "producer": Producer,
     "worker": Worker,
     "operator": Operator,
+    "keeper": Keeper,
     "probe": Probe,
 }
 
 
 def main(part: str, name: str, seed: str, folder: str) -> None:
     caller = Caller(Path(folder), name)
-    PARTS[part](caller, random.Random(f"{seed}/{name}")).run()
+    dice = random.Random(f"{seed}/{name}")
+    if part != "probe":
+        caller.isolation = lambda: dice.choice(ISOLATION)
+    if name.startswith(NARROWED_PROCESSES):
+        caller.user = "narrowed"
+    PARTS[part](caller, dice).run()
 
 
 if __name__ == "__main__":

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 from typing import Any, LiteralString
 
 import psycopg
+from psycopg.conninfo import make_conninfo
 
 TIMEOUTS = "-c statement_timeout=30s -c lock_timeout=20s"
 
@@ -55,6 +57,9 @@ class Caller:
         self._conn: psycopg.Connection[Any] | None = None
         self._transactions = count()
         self.tx: str | None = None
+        # Chosen anew for each connection.
+        self.isolation: Callable[[], str] = lambda: "read committed"
+        self.user: str | None = None
 
     def is_over(self, what: str = "stop") -> bool:
         return (self.folder / what).exists()
@@ -82,9 +87,9 @@ class Caller:
             self.recorder.answered(number, rows)
         return rows
 
-    def begin(self) -> None:
+    def begin(self, isolation: str = "read committed") -> None:
         try:
-            self._connected().execute("begin")
+            self._connected().execute(f"begin isolation level {isolation}".encode())
         except psycopg.OperationalError as error:
             self.drop()
             raise Lost from error
@@ -104,16 +109,27 @@ class Caller:
         self._conn = None
         self.tx = None
 
+    def sleep(self, channel: str, seconds: float) -> bool:
+        """Waits for a notification on the channel, which the connection listens to; if it came."""
+        conn = self._connected()
+        try:
+            return any(n.channel == channel for n in conn.notifies(timeout=seconds, stop_after=1))
+        except psycopg.OperationalError as error:
+            self.drop()
+            raise Lost from error
+
     def _connected(self) -> psycopg.Connection[Any]:
         if self._conn is not None and self.tx is not None:
             return self._conn  # never quietly another one within a transaction
+        who = {"user": self.user} if self.user else {}
         while self._conn is None or self._conn.closed:
+            level = self.isolation().replace(" ", "\\ ")
             try:
                 self._conn = psycopg.connect(
-                    (self.folder / "dsn").read_text(),
+                    make_conninfo((self.folder / "dsn").read_text(), **who),
                     autocommit=True,
                     connect_timeout=10,
-                    options=TIMEOUTS,
+                    options=f"{TIMEOUTS} -c default_transaction_isolation={level}",
                     application_name=self.recorder.process,
                 )
             except psycopg.OperationalError:  # the server is coming up again
