@@ -35,7 +35,11 @@ begin
         perform pgbaton._require_queue(u.name) from unnest(queues) as u (name);
     end if;
     if v_found.has_grants then
-        perform pgbaton._require_action(q, 'work') from pgbaton.queue as q where q.name = any (queues);
+        v_allowed := pgbaton._allowed_queues('work');
+        if v_allowed is not null then
+            perform pgbaton._require_action(q, 'work') from pgbaton.queue as q
+            where q.name = any (queues) and q.id <> all (v_allowed);
+        end if;
     end if;
     return v_found.ids;
 end;

@@ -97,13 +97,13 @@ begin
             retry_count = r.retry_count + excluded.retry_count,
             last_error = excluded.last_error
     ), undelivered as (
-        insert into pgbaton.kv (key, value, updated_at)
-        select distinct on (k.key) k.key, f.payload, v_now
+        insert into pgbaton.kv (key, queue_id, value, updated_at)
+        select distinct on (k.key, (f.span).queue_id) k.key, (f.span).queue_id, f.payload, v_now
         from failing as f
         cross join lateral jsonb_array_elements((f.options).keys_if_undelivered) as p (path)
         cross join lateral (select array(select jsonb_array_elements_text(p.path)) as key) as k
         where f.again_at is null
-        order by k.key, f.job_id desc
+        order by k.key, (f.span).queue_id, f.job_id desc
         on conflict on constraint kv_pkey do update
         set value = excluded.value, updated_at = excluded.updated_at
     )

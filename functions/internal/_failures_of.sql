@@ -1,16 +1,10 @@
 create or replace function pgbaton._failures_of(failed jsonb)
 returns jsonb
 language plpgsql stable
-set lock_timeout = '200ms'
 as $$
 declare
-    v_is_narrowed boolean;
+    v_is_narrowed constant boolean := pgbaton._is_narrowed('work');
 begin
-    begin
-        v_is_narrowed := pgbaton._allowed_queues('work') is not null;
-    exception
-        when lock_not_available then v_is_narrowed := true;
-    end;
     return (
         select jsonb_object_agg(
             case when v_is_narrowed then split_part(f.name, ' "', 1) else f.name end,

@@ -1,4 +1,4 @@
-create or replace function pgbaton._health_of_queues(at timestamptz)
+create or replace function pgbaton._health_of_queues(at timestamptz, queue_ids integer[])
 returns table (check_name text, is_warn boolean, is_bad boolean, detail text)
 language plpgsql stable
 as $$
@@ -14,7 +14,10 @@ declare
 begin
     select count(*) into v_stale from pgbaton.worker as w
     where w.heartbeat_at < at - interval '2 minutes' and exists (
-        select from pgbaton.span as s where s.lease_until is not null and s.worker_id = w.worker_id
+        select from pgbaton.span as s
+        where s.lease_until is not null and s.worker_id = w.worker_id
+            and (w.queue_ids = '{}' or s.queue_id = any (w.queue_ids))
+            and (_health_of_queues.queue_ids is null or s.queue_id = any (_health_of_queues.queue_ids))
     );
     check_name := 'stale workers';
     is_warn := v_stale > 0;
@@ -26,7 +29,8 @@ begin
     return next;
 
     select count(*) into v_overdue from pgbaton.span as s
-    where s.state in ('active', 'cancelling') and s.lease_until < at - interval '1 minute';
+    where s.state in ('active', 'cancelling') and s.lease_until < at - interval '1 minute'
+        and (_health_of_queues.queue_ids is null or s.queue_id = any (_health_of_queues.queue_ids));
     check_name := 'ended leases';
     is_warn := v_overdue > 0;
     is_bad := false;
@@ -92,7 +96,9 @@ begin
     return next;
 
     select count(*) as jobs, count(*) filter (where s.held_key is not null) as keys into v_failed
-    from pgbaton.span as s where s.state = 'failed' and not s.ready and s.run_at is null;
+    from pgbaton.span as s
+    where s.state = 'failed' and not s.ready and s.run_at is null
+        and (_health_of_queues.queue_ids is null or s.queue_id = any (_health_of_queues.queue_ids));
     check_name := 'failed jobs';
     is_warn := v_failed.jobs > 0;
     is_bad := v_failed.keys > 0;
@@ -103,7 +109,11 @@ begin
     return next;
 
     select count(*) as jobs, max(a.at) as last_at, (array_agg(a.job_id order by a.at desc))[1:5] as job_ids into v_broken
-    from pgbaton.audit as a where a.action = 'set_aside' and a.at > _health_of_queues.at - interval '1 day';
+    from pgbaton.audit as a
+    where a.action = 'set_aside' and a.at > _health_of_queues.at - interval '1 day' and (
+        _health_of_queues.queue_ids is null
+        or a.queue in (select q.name from pgbaton.queue as q where q.id = any (_health_of_queues.queue_ids))
+    );
     check_name := 'broken keys';
     is_warn := v_broken.jobs > 0;
     is_bad := false;
@@ -119,5 +129,5 @@ begin
     return next;
 end;
 $$;
-comment on function pgbaton._health_of_queues(timestamptz) is
-'The checks of health() that look at the queues.';
+comment on function pgbaton._health_of_queues(timestamptz, integer[]) is
+'The checks of health() that look at the queues; null is all of them.';

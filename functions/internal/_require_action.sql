@@ -11,7 +11,11 @@ begin
             message = format('role %s may not %s on queue "%s"', pgbaton._actor(), action, queue.name),
             hint = format(
                 'Somebody who may calls pgbaton.grant_queue(%L, %L, %L).', pgbaton._actor(), queue.name, action
-            );
+            ) || coalesce((
+                select format(' Who is narrowed logged in as %s needs it there, too.', r.rolname)
+                from pg_roles as r
+                where r.rolname = session_user and r.rolname <> pgbaton._actor() and not r.rolsuper
+            ), '');
     end if;
 end;
 $$;

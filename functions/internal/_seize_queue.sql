@@ -3,6 +3,8 @@ returns pgbaton.queue
 language plpgsql volatile
 as $$
 begin
+    -- Before it waits: who may not do it holds up no producer.
+    perform pgbaton._require_action(pgbaton._require_queue(queue), 'operate');
     perform pg_advisory_xact_lock(pgbaton._lock_class() + 1, hashtext(queue) & 255);
     if not pgbaton._sees_all() then
         raise exception using
@@ -15,4 +17,4 @@ end;
 $$;
 comment on function pgbaton._seize_queue(text) is
 'The queue, without producers until the transaction ends: waits for those that are open. All of its jobs are visible
-then. Raises PB001, 22004, or 40001 for an older snapshot.';
+then. Raises PB001, PB009 (not to operate), 22004, or 40001 for an older snapshot.';

@@ -14,5 +14,5 @@ end;
 $$;
 comment on function pgbaton.granted_queues(text) is
 'The queues on which the caller may enqueue, work, operate or monitor: all of them, unless grant_queue narrowed
-one of its roles.
+one of its roles or, as long as it narrows anybody, the caller is no member of the role that this takes.
 Raises 22023 for another action.';

@@ -5,16 +5,20 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_now constant timestamptz := pgbaton._now();
+    v_allowed constant integer[] := pgbaton._allowed_queues('monitor');
 begin
+    if v_allowed = '{}' then
+        perform pgbaton._require_some_queue('monitor');
+    end if;
     return query
     select c.check_name, case when c.is_bad then 'bad' when c.is_warn then 'warn' else 'ok' end, c.detail
     from (
         select * from pgbaton._health_of_server(v_now)
         union all
-        select * from pgbaton._health_of_queues(v_now)
+        select * from pgbaton._health_of_queues(v_now, v_allowed)
     ) as c;
 end;
 $$;
 comment on function pgbaton.health() is
 'Checks of the server and of the queues: ok, warn or bad, each with a sentence that says what was seen and what
-to do.';
+to do. To who is narrowed those of its queues. Raises PB009.';

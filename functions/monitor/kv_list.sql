@@ -3,8 +3,9 @@ returns setof pgbaton.kv_entry
 language plpgsql stable security definer
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+    v_allowed constant integer[] := pgbaton._allowed_queues('monitor');
 begin
-    perform pgbaton._require_all_queues('monitor');
     if prefix is null then
         raise exception using
             errcode = 'null_value_not_allowed',
@@ -12,10 +13,12 @@ begin
             hint = 'Pass the first parts of the paths, ''{}'' for all.';
     end if;
     return query
-    select k.key, k.value, k.updated_at from pgbaton.kv as k
+    select distinct on (k.key) k.key, k.value, k.updated_at from pgbaton.kv as k
     where k.key >= prefix and k.key[1:cardinality(prefix)] = prefix
-    order by k.key;
+        and (v_allowed is null or k.queue_id = any (v_allowed))
+    order by k.key, k.updated_at desc, k.queue_id desc;
 end;
 $$;
 comment on function pgbaton.kv_list(text[]) is
-'What is stored under key paths that begin with these parts, by path; {} lists all. Raises 22004.';
+'What is stored under key paths that begin with these parts, by path; {} lists all. Under one path the latest of the
+queues that the caller may monitor. Raises 22004.';

@@ -8,10 +8,10 @@ declare
 begin
     return query
     with running as (
-        select a.worker_id, sum(a.hi - a.lo + 1)::bigint as jobs
+        select a.worker_id, a.queue_id, sum(a.hi - a.lo + 1)::bigint as jobs
         from pgbaton.span as a
         where a.lease_until is not null and (v_allowed is null or a.queue_id = any (v_allowed))
-        group by a.worker_id
+        group by a.worker_id, a.queue_id
     )
     select
         i.worker_id, w.capacity, w.tags, w.started_at, w.heartbeat_at, coalesce(r.jobs, 0), s.asleep_at,
@@ -23,14 +23,18 @@ begin
         union
         select b.worker_id from running as b
     ) as i
-    left join running as r on r.worker_id = i.worker_id
-    left join pgbaton.worker as w on w.worker_id = i.worker_id
+    left join pgbaton.worker as w
+        on w.worker_id = i.worker_id and (v_allowed is null or w.queue_ids = '{}' or w.queue_ids && v_allowed)
+    cross join lateral (
+        select sum(o.jobs)::bigint as jobs from running as o
+        where o.worker_id = i.worker_id and (coalesce(w.queue_ids, '{}') = '{}' or o.queue_id = any (w.queue_ids))
+    ) as r
     left join pgbaton.sleeper as s on s.worker_id = i.worker_id
-    where v_allowed is null or r.jobs > 0
+    where v_allowed is null or r.jobs > 0 or w.queue_ids && v_allowed
     order by i.worker_id;
 end;
 $$;
 comment on function pgbaton.list_workers() is
 'Workers that sent a heartbeat within the last day, sleep or hold jobs now, with how many; to a role that is
-narrowed, those that hold jobs of its queues. asleep_at: since when it waits to be notified; silent_for: time
+narrowed, those that hold jobs of its queues or are narrowed to them. A name comes once for each narrowing. asleep_at: since when it waits to be notified; silent_for: time
 since its last heartbeat, by the clock of the server.';

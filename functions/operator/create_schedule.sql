@@ -17,12 +17,9 @@ as $$
 declare
     v_queue constant pgbaton.queue := pgbaton._enter_queue(queue, 'operate');
     v_now constant timestamptz := pgbaton._now();
+    v_allowed integer[];
     v_next_run_at timestamptz;
 begin
-    perform pgbaton._require_action(q, 'operate')
-    from pgbaton.schedule as s
-    inner join pgbaton.queue as q on q.id = s.queue_id
-    where s.name = create_schedule.name;
     perform pgbaton._check_schedule_name(name);
     perform pgbaton._check_payload(payload);
     perform pgbaton._check_key(v_queue, singleton_key);
@@ -45,6 +42,7 @@ begin
             message = format('cron expression "%s" never comes true', cron),
             hint = 'Look at its day and month.';
     end if;
+    v_allowed := pgbaton._allowed_queues('operate');
     perform pgbaton._lane_id(v_queue, priority, job_type, tags);
     insert into pgbaton.schedule as s (
         name, queue_id, cron, time_zone, payload, priority, singleton_key, job_type, tags, missed_runs, next_run_at,
@@ -64,7 +62,14 @@ begin
             else excluded.next_run_at
         end,
         last_error = null
+    where v_allowed is null or s.queue_id = any (v_allowed)
     returning s.next_run_at into v_next_run_at;
+    if not found then
+        raise exception using
+            errcode = 'PB009',
+            message = format('schedule "%s" is not one of yours', create_schedule.name),
+            hint = 'Names of schedules are the same for all queues: choose another one.';
+    end if;
     perform pgbaton._audit('create_schedule', queue, null, null, create_schedule.name);
     return v_next_run_at;
 end;
@@ -77,4 +82,4 @@ the first one; replaces a schedule of that name, which stays paused if it is and
 times stay. run_maintenance does the work. missed_runs: what becomes of times that passed without it: coalesce
 (one job), skip (none) or all (one each). priority, singleton_key, job_type, tags as in enqueue_job. When the
 clocks change: a fixed time that is left out runs right after the gap, one that comes twice runs once. Raises
-PB001, PB005, PB010, PB011, 22004 or 22023.';
+PB001, PB005, PB009, PB010, PB011, 22004 or 22023.';

@@ -3,9 +3,11 @@ returns boolean
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+    v_allowed constant integer[] := pgbaton._allowed_queues('operate');
 begin
-    perform pgbaton._require_all_queues('operate');
-    delete from pgbaton.kv as k where k.key = kv_delete.key;
+    delete from pgbaton.kv as k
+    where k.key = kv_delete.key and (v_allowed is null or k.queue_id = any (v_allowed));
     if found then
         perform pgbaton._audit('kv_delete', null, null, null, key::text);
         return true;
@@ -14,4 +16,5 @@ begin
 end;
 $$;
 comment on function pgbaton.kv_delete(text[]) is
-'Removes what is stored under a key path and says whether there was something.';
+'Removes what the queues on which the caller may operate stored under a key path, and says whether there
+was something.';

@@ -44,7 +44,9 @@ begin
             job_id, v_job.queue, v_job.singleton_key
         )
         when not exists (
-            select from pgbaton.worker as w where w.heartbeat_at > pgbaton._now() - interval '2 minutes'
+            select from pgbaton.worker as w
+            where w.heartbeat_at > pgbaton._now() - interval '2 minutes'
+                and (w.queue_ids = '{}' or v_queue.id = any (w.queue_ids))
         ) then format(
             'Job %s is claimable since %s, but no worker sent a heartbeat in the last two minutes. '
             'Start one for queue "%s".',
@@ -53,6 +55,7 @@ begin
         when not exists (
             select from pgbaton.worker as w
             where w.heartbeat_at > pgbaton._now() - interval '2 minutes' and w.tags <@ v_job.tags
+                and (w.queue_ids = '{}' or v_queue.id = any (w.queue_ids))
         ) then format(
             'Job %s is claimable since %s, but no worker that lives asks for its tags %s only. '
             'Start one with tags among them.',

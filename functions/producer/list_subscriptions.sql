@@ -4,7 +4,7 @@ language plpgsql stable security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-    v_queue_ids constant integer[] := pgbaton._queue_filter(queue, 'monitor');
+    v_queue_ids constant integer[] := pgbaton._queue_filter(queue, 'enqueue');
 begin
     return query
     select q.name, s.topic_pattern, s.created_at
@@ -15,4 +15,4 @@ begin
 end;
 $$;
 comment on function pgbaton.list_subscriptions(text) is
-'Subscriptions of a queue, null: of all. Raises PB001.';
+'Subscriptions of a queue; null: of all into which the caller may enqueue. Raises PB001 or PB009.';

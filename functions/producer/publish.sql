@@ -18,6 +18,9 @@ set enable_bitmapscan = off
 set jit = off
 as $$
 declare
+    v_allowed constant integer[] := case
+        when exists (select from pgbaton.queue_grant) then pgbaton._allowed_queues('enqueue')
+    end;
     v_queue text;
 begin
     perform pgbaton._check_topic(topic, false);
@@ -30,7 +33,7 @@ begin
         where q.id in (
             select s.queue_id from pgbaton.subscription as s
             where '.' || topic ~ pgbaton._topic_regex(s.topic_pattern)
-        )
+        ) and (v_allowed is null or q.id = any (v_allowed))
         order by q.id
     loop
         return next pgbaton.enqueue_job(
@@ -43,6 +46,7 @@ $$;
 comment on function pgbaton.publish(text, jsonb, text, integer, text, text[], timestamptz, interval, jsonb) is
 'Enqueues a job in each queue that is subscribed to the topic and returns their ids, none when nobody is. All
 in your transaction, so each subscription gets its jobs in commit order. singleton_key: default the queue''s
-name, so that a FIFO queue keeps all of its deliveries in order; the rest is as in enqueue_job. A queue whose
+name, so that a FIFO queue keeps all of its deliveries in order; the rest is as in enqueue_job. Queues into which grants do
+not let the caller enqueue are passed over. A queue whose
 policy takes no further job of the key gets none: its earlier job''s id is returned. Raises what enqueue_job
 raises, 22004 or 22023 for the topic.';

@@ -24,6 +24,7 @@ declare
     );
     v_existing pgbaton.queue;
 begin
+    perform pgbaton._require_some_queue('operate');
     perform pgbaton._check_settings(v_wanted);
     loop
         select q.* into v_existing from pgbaton.queue as q where q.name = v_wanted.name;

@@ -6,7 +6,6 @@ as $$
 declare
     v_queue constant pgbaton.queue := pgbaton._seize_queue(queue);
 begin
-    perform pgbaton._require_action(v_queue, 'operate');
     if force is not true then
         perform pgbaton._require_no_live_jobs(v_queue, 'Drain it, or pass force => true to drop its jobs as well.');
     end if;

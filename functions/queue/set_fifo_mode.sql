@@ -6,7 +6,6 @@ as $$
 declare
     v_queue constant pgbaton.queue := pgbaton._seize_queue(queue);
 begin
-    perform pgbaton._require_action(v_queue, 'operate');
     if enabled is null then
         raise exception using
             errcode = 'null_value_not_allowed',

@@ -11,7 +11,7 @@ declare
     v_first record;
     v_all record;  -- parallel arrays
     v_part record;
-    v_skipped text[];  -- parts that are done
+    v_skipped text[];  -- parts that are done in a queue
     v_name text;
     v_queue pgbaton.queue;
     v_jobs record;  -- parallel arrays
@@ -45,12 +45,12 @@ begin
         where r.run_at is not null;
     end if;
     if v_all.are_alike then
+        v_queue := pgbaton._enter_queue(v_first.queue);
         if num_nonnulls(v_first.run_id, v_first.part, v_first.parts) > 0
-            and not pgbaton._enter_part(v_first.run_id, v_first.part, v_first.parts)
+            and not pgbaton._enter_part(v_queue.id, v_first.run_id, v_first.part, v_first.parts)
         then
             return null;
         end if;
-        v_queue := pgbaton._enter_queue(v_first.queue);
         v_is_new := pgbaton._add_staged(
             v_queue, v_all.payloads, v_all.singleton_keys,
             pgbaton._lane_id(v_queue, v_first.priority, v_first.job_type, v_first.tags), null, v_all.run_ats,
@@ -59,32 +59,33 @@ begin
         if v_first.run_id is not null then
             v_duplicates := coalesce(cardinality(array_positions(v_is_new, false)), 0);
             perform pgbaton._count_part(
-                v_first.run_id, v_first.part, cardinality(v_all.payloads) - v_duplicates, v_duplicates
+                v_queue.id, v_first.run_id, v_first.part, cardinality(v_all.payloads) - v_duplicates, v_duplicates
             );
         end if;
         return null;
     end if;
 
     -- Both loops in one order, so that two statements for the same never wait for each other in a circle.
-    for v_part in
-        select distinct a.run_id, a.part, a.parts from added as a
-        where num_nonnulls(a.run_id, a.part, a.parts) > 0
-        order by 1, 2, 3
-    loop
-        if not pgbaton._enter_part(v_part.run_id, v_part.part, v_part.parts) then
-            v_skipped := v_skipped || (v_part.part || ' ' || v_part.run_id);
-        end if;
-    end loop;
-
     for v_name in
-        select d.queue from (
-            select distinct a.queue from added as a
-            where (a.part || ' ' || a.run_id = any (v_skipped)) is not true
-        ) as d
+        select d.queue from (select distinct a.queue from added as a) as d
         left join pgbaton.queue as q on q.name = d.queue
         order by q.id
     loop
         v_queue := pgbaton._enter_queue(v_name);
+        v_skipped := null;
+        for v_part in
+            select distinct a.run_id, a.part, a.parts from added as a
+            where a.queue = v_queue.name and num_nonnulls(a.run_id, a.part, a.parts) > 0
+            order by 1, 2, 3
+        loop
+            if not pgbaton._enter_part(v_queue.id, v_part.run_id, v_part.part, v_part.parts) then
+                v_skipped := v_skipped || (v_part.part || ' ' || v_part.run_id);
+            end if;
+        end loop;
+        continue when v_skipped is not null and not exists (
+            select from added as a
+            where a.queue = v_queue.name and (a.part || ' ' || a.run_id = any (v_skipped)) is not true
+        );
         with lanes as materialized (
             select d.*, pgbaton._lane_id(v_queue, d.priority, d.job_type, d.tags) as lane_id
             from (
@@ -118,7 +119,7 @@ begin
             v_jobs.dedup_ids
         );
         if v_jobs.run_ids is not null then
-            perform pgbaton._count_part(c.run_id, c.part, c.jobs, c.duplicates)
+            perform pgbaton._count_part(v_queue.id, c.run_id, c.part, c.jobs, c.duplicates)
             from (
                 select
                     u.run_id, u.part, count(*) filter (where u.is_new is not false)::integer as jobs,
@@ -134,6 +135,6 @@ end;
 $$;
 comment on function pgbaton.enqueue_inbox_rows() is
 'Trigger of the view enqueue_inbox: turns the rows of one insert into jobs, except rows of a part that was
-enqueued before and rows whose dedup_id is known. Cannot be called.
+enqueued into their queue before and rows whose dedup_id is known. Cannot be called.
 Raises PB001, PB005, PB006 (the policy allows no further job of a key), PB009, PB010, PB011, PB013, 22004 or
 22023.';

@@ -5,14 +5,14 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_counts constant jsonb := coalesce(nullif(current_setting('pgbaton.counts', true), ''), '{}')::jsonb;
-    v_name constant text := new.part || ' ' || new.run_id;
+    v_name constant text := concat_ws(' ', new.queue_id, new.part, new.run_id);
 begin
     update pgbaton.enqueue_ledger as l
     set
         noted_at = pgbaton._now(),
         jobs = coalesce((v_counts -> v_name ->> 0)::bigint, 0),
         duplicates = coalesce((v_counts -> v_name ->> 1)::bigint, 0)
-    where l.run_id = new.run_id and l.part = new.part;
+    where l.run_id = new.run_id and l.queue_id = new.queue_id and l.part = new.part;
     return null;
 end;
 $$;

@@ -10,6 +10,9 @@ set enable_bitmapscan = off
 set jit = off
 as $$
 declare
+    v_allowed constant integer[] := case
+        when exists (select from pgbaton.queue_grant) then pgbaton._allowed_queues('enqueue')
+    end;
     v_rows bigint;
     v_data text;
     v_name text;
@@ -17,6 +20,8 @@ declare
     v_names text[];
     v_are_new boolean[];  -- of each of them whether all its rows are
     v_chunk pgbaton.spark_chunk;
+    v_count bigint;  -- of the jobs of a queue
+    v_staged bigint;  -- and of the rows
 begin
     perform pgbaton._check_run_id(run_id);
     if num_nulls(attempts, expected) > 0 or array_position(attempts, null) is not null then
@@ -24,6 +29,13 @@ begin
             errcode = 'null_value_not_allowed',
             message = 'attempts, an entry of it, or expected is null',
             hint = 'Pass the attempts that count, one for each partition, and how many rows they staged.';
+    elsif exists (
+        select from pgbaton.spark_chunk as c where c.attempt = any (attempts) and c.queue_id <> all (v_allowed)
+    ) then
+        raise exception using
+            errcode = 'PB009',
+            message = format('role %s may not enqueue all that these attempts staged', pgbaton._actor()),
+            hint = 'Pass attempts whose rows go into queues of yours.';
     end if;
     select
         coalesce(sum(c.jobs), 0),
@@ -32,21 +44,8 @@ begin
     from pgbaton.spark_chunk as c where c.attempt = any (attempts);
 
     perform pgbaton._begin_run(run_id, 0, coalesce(origin, case when v_rows = expected then v_data end));
-    -- Waits for another commit of the run.
-    insert into pgbaton.enqueue_ledger (run_id, part, xid, noted_at, jobs, duplicates)
-    values (run_id, 0, pg_current_xact_id(), pgbaton._now(), 0, 0)
-    on conflict on constraint enqueue_ledger_pkey do nothing;
-    if not found then
-        for v_chunk in delete from pgbaton.spark_chunk as c where c.attempt = any (attempts) returning c.* loop
-            perform pgbaton._drop_stored(v_chunk.day, v_chunk.los, v_chunk.his);
-        end loop;
-        select 0, 0, l.jobs into strict inserted, deduped, already
-        from pgbaton.enqueue_ledger as l where l.run_id = spark_commit.run_id and l.part = 0;
-        return next;
-        return;
-    end if;
-
     inserted := 0;
+    already := 0;
     v_rows := 0;
     for v_name in
         select d.queue from (
@@ -56,9 +55,39 @@ begin
         order by q.id
     loop
         v_queue := pgbaton._enter_queue(v_name);
-        v_names := v_names || v_name;
-        v_are_new := v_are_new || pgbaton._enter_chunks(v_queue, attempts);
+        -- Waits for another commit of the run.
+        insert into pgbaton.enqueue_ledger (run_id, queue_id, part, xid, noted_at, jobs, duplicates, attempt)
+        values (run_id, v_queue.id, 0, pg_current_xact_id(), pgbaton._now(), 0, 0, attempts[1])
+        on conflict on constraint enqueue_ledger_pkey do nothing;
+        if found then
+            v_names := v_names || v_name;
+            v_are_new := v_are_new || pgbaton._enter_chunks(v_queue, attempts);
+        else
+            for v_chunk in
+                delete from pgbaton.spark_chunk as c where c.attempt = any (attempts) and c.queue = v_name returning c.*
+            loop
+                perform pgbaton._drop_stored(v_chunk.day, v_chunk.los, v_chunk.his);
+                v_rows := v_rows + v_chunk.jobs;
+            end loop;
+            already := already + (
+                select l.jobs from pgbaton.enqueue_ledger as l
+                where l.run_id = spark_commit.run_id and l.queue_id = v_queue.id and l.part = 0
+            );
+        end if;
     end loop;
+    if v_names is null and already = 0 then
+        -- Nothing is staged any more when this very commit was done before.
+        already := (
+            select coalesce(sum(l.jobs), 0) from pgbaton.enqueue_ledger as l
+            where l.run_id = spark_commit.run_id and l.part = 0 and l.attempt = any (attempts)
+        );
+    end if;
+    if v_names is null and already > 0 then
+        deduped := 0;
+        return next;
+        return;
+    end if;
+    deduped := 0;
     -- Before they are read, since who drops one drops its rows in pgbaton.job; in the order of spark_abort. Not before
     -- all else is waited for: an abort goes first as long as nothing was done.
     perform from pgbaton.spark_chunk as c where c.attempt = any (attempts)
@@ -66,11 +95,19 @@ begin
     for update;
     for i in 1 .. coalesce(cardinality(v_names), 0) loop
         v_queue := pgbaton._require_queue(v_names[i]);
+        v_count := 0;
+        v_staged := 0;
         perform pgbaton._unstore(v_queue, attempts);
         for v_chunk in select * from pgbaton._chunks_in_order(v_queue, attempts) loop
-            inserted := inserted + pgbaton._enqueue_chunk(v_queue, v_chunk, v_are_new[i]);
-            v_rows := v_rows + v_chunk.jobs;
+            v_count := v_count + pgbaton._enqueue_chunk(v_queue, v_chunk, v_are_new[i]);
+            v_staged := v_staged + v_chunk.jobs;
         end loop;
+        update pgbaton.enqueue_ledger as l
+        set noted_at = pgbaton._now(), jobs = v_count, duplicates = v_staged - v_count
+        where l.run_id = spark_commit.run_id and l.queue_id = v_queue.id and l.part = 0;
+        inserted := inserted + v_count;
+        deduped := deduped + v_staged - v_count;
+        v_rows := v_rows + v_staged;
     end loop;
     -- Not before: while this waited for a lock, they may have been dropped.
     if v_rows <> expected then
@@ -79,18 +116,13 @@ begin
             message = format('run "%s" has %s staged rows instead of %s', run_id, v_rows, expected),
             hint = 'The server was restarted meanwhile, or the run was aborted: run it again.';
     end if;
-    deduped := v_rows - inserted;
-    already := 0;
-    update pgbaton.enqueue_ledger as l
-    set noted_at = pgbaton._now(), jobs = inserted, duplicates = deduped
-    where l.run_id = spark_commit.run_id and l.part = 0;
     delete from pgbaton.spark_chunk as c where c.attempt = any (attempts);
     return next;
 end;
 $$;
 comment on function pgbaton.spark_commit(text, uuid[], bigint, text) is
-'Makes jobs of the rows that these attempts staged, all at once and once: when the run was enqueued before,
-nothing is. Returns how many jobs were added, how many rows had a dedup_id that was known, and how many jobs the run
+'Makes jobs of the rows that these attempts staged, all at once and once: when the run was enqueued into a queue before,
+nothing more is. Returns how many jobs were added, how many rows had a dedup_id that was known, and how many jobs the run
 became when it was enqueued before.
 attempts: one for each partition, in no order. expected: how many rows they staged together. Other keys and payloads, or
 another queue, under the same run_id are an error; with origin, the name of what the rows come from, another origin is,

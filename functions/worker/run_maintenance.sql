@@ -40,6 +40,10 @@ begin
         pgbaton._try_step('note of failures', v_now, v_failed::text) -> 'failed',
         pgbaton._try_step('failures that are over', v_now, v_failed::text) -> 'failed', '{}'
     );
+    -- What was done for all queues is not for who is narrowed to some.
+    if pgbaton._is_narrowed('work') then
+        v_done := '{}';
+    end if;
     if v_failed <> '{}' then
         v_done := v_done || jsonb_build_object('failed', pgbaton._failures_of(v_failed));
     end if;
@@ -49,8 +53,8 @@ $$;
 comment on function pgbaton.run_maintenance(boolean) is
 'Upkeep for once a minute, cheap when there is nothing to do: runs schedules, makes partitions ahead and drops
 days that are over, makes due jobs claimable, recovers ended leases, passes on batons, heals what a crash left,
-expires dead letters, logs long blocks, forgets workers that were silent for a day. Returns what it did; skips
-when another session is at it, and with once_a_minute, as each Worker calls it, when it was done since the full
-minute. Each step is on its own and waits at most 200 ms for a lock: one that fails does not hinder the others, is
+expires dead letters, logs long blocks, forgets workers that were silent for a day. Returns what it did, but
+to who is narrowed only which steps failed; skips when another session is at it, and with once_a_minute, as each Worker
+calls it, when it was done since the full minute. Each step is on its own and waits at most 200 ms for a lock: one that fails does not hinder the others, is
 named under failed with its SQLSTATE and message, and health() says so until it was done. Call it in a transaction of
 its own: new and dropped partitions lock their tables until it ends.';

@@ -15,6 +15,9 @@ declare
         when exists (select from pgbaton.queue_grant) then pgbaton._allowed_queues('work')
     end;
 begin
+    if v_allowed = '{}' then
+        perform pgbaton._require_some_queue('work');
+    end if;
     if (octet_length(worker_id) between 1 and 255) is not true then
         perform pgbaton._check_worker_id(worker_id);
     end if;
@@ -24,8 +27,8 @@ begin
             message = format('capacity is %s', capacity),
             hint = 'Pass how many jobs the worker can run at once, or null.';
     end if;
-    insert into pgbaton.worker as w (worker_id, capacity, tags, started_at, heartbeat_at)
-    values (worker_id, capacity, pgbaton._normal_tags(tags), v_now, v_now)
+    insert into pgbaton.worker as w (worker_id, capacity, tags, started_at, heartbeat_at, queue_ids)
+    values (worker_id, capacity, pgbaton._normal_tags(tags), v_now, v_now, coalesce(v_allowed, '{}'))
     on conflict on constraint worker_pkey do update
     set capacity = excluded.capacity, tags = excluded.tags, heartbeat_at = excluded.heartbeat_at;
 
@@ -42,5 +45,5 @@ end;
 $$;
 comment on function pgbaton.worker_heartbeat(text, integer, text[]) is
 'Notes that a worker lives: one row a worker. capacity: jobs it can run at once; tags: what it asks for.
-Returns the ids of its jobs that somebody cancelled: stop them and acknowledge. The name is not
-protected: who may work may send heartbeats in it, also when grants narrow the caller. Raises 22004 or 22023.';
+Returns the ids of its jobs that somebody cancelled: stop them and acknowledge. Callers whom grants narrow to other queues
+have names of their own: theirs is another worker. Raises PB009, 22004 or 22023.';

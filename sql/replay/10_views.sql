@@ -1,6 +1,7 @@
+-- Barriers: what a caller asks for, which may raise or tell what it sees, is computed for rows of their queues only.
 -- The day is compared as a range: an equality would offer the planner a hash join by day alone, which pairs each job of
 -- the day with every span. A span has at most 64 ids: said once more, so that one job finds its span through the index.
-create or replace view pgbaton.live_jobs as
+create or replace view pgbaton.live_jobs with (security_barrier) as
 select
     j.id, q.name as queue, l.job_type, l.tags, l.priority, j.singleton_key, s.state, s.attempt,
     coalesce((j.options).max_attempts, q.max_attempts) + coalesce(s.extra_attempts, 0) as max_attempts,
@@ -17,7 +18,7 @@ comment on view pgbaton.live_jobs is
 'One row for each job that has not ended, with its state and payload. Ranges of range_id, the first id of those that
 are stored together, cut all jobs into parts that are read side by side.';
 
-create or replace view pgbaton.finished_jobs as
+create or replace view pgbaton.finished_jobs with (security_barrier) as
 select
     j.id, q.name as queue, l.job_type, l.tags, l.priority, j.singleton_key, h.state, h.resolution, h.attempt,
     j.payload, j.created_at, h.run_at, h.claimed_at, h.started_at, h.finished_at, h.worker_id,
@@ -32,7 +33,7 @@ where q.name in (select pgbaton.granted_queues('monitor'));
 comment on view pgbaton.finished_jobs is
 'One row for each job that has ended, with its payload and result. range_id as in live_jobs.';
 
-create or replace view pgbaton.jobs as
+create or replace view pgbaton.jobs with (security_barrier) as
 select
     l.id, l.queue, l.job_type, l.tags, l.priority, l.singleton_key, l.state, null::text as resolution, l.attempt,
     l.payload, l.created_at, l.run_at, l.claimed_at, l.started_at, null::timestamptz as finished_at, l.worker_id,
@@ -47,7 +48,7 @@ from pgbaton.finished_jobs as f;
 comment on view pgbaton.jobs is
 'One row for each job, live or ended. range_id as in live_jobs.';
 
-create or replace view pgbaton.long_blocked_keys as
+create or replace view pgbaton.long_blocked_keys with (security_barrier) as
 select
     q.name as queue, b.singleton_key, b.job_id, b.state, b.attempts, b.waiting_count, b.blocked_at, b.noted_at,
     b.ended_at, coalesce(b.ended_at, b.noted_at) - b.blocked_at as blocked_duration

@@ -256,12 +256,16 @@ comment on column pgbaton.dedup.job_id is 'The job it became.';
 comment on column pgbaton.dedup.created_at is 'When.';
 
 create table pgbaton.kv (
-    key text[] not null constraint kv_pkey primary key,
+    key text[] not null,
     value jsonb not null,
-    updated_at timestamptz not null
+    updated_at timestamptz not null,
+    queue_id integer not null default 0,
+    constraint kv_pkey primary key (key, queue_id)
 );
 comment on table pgbaton.kv is
 'Payloads of jobs that failed for good, under the keys_if_undelivered of each.';
 comment on column pgbaton.kv.key is 'Key path.';
 comment on column pgbaton.kv.value is 'Payload of the job.';
 comment on column pgbaton.kv.updated_at is 'When it was stored.';
+comment on column pgbaton.kv.queue_id is
+'Queue of the job, so that no other queue replaces what is stored; 0 is none.';

@@ -205,11 +205,13 @@ comment on column pgbaton.upkeep_failure.code is 'SQLSTATE of the last error.';
 comment on column pgbaton.upkeep_failure.message is 'The last error.';
 
 create table pgbaton.worker (
-    worker_id text not null constraint worker_pkey primary key,
+    worker_id text not null,
     capacity integer,
     tags text[] not null default '{}',
     started_at timestamptz not null,
-    heartbeat_at timestamptz not null
+    heartbeat_at timestamptz not null,
+    queue_ids integer[] not null default '{}',
+    constraint worker_pkey primary key (worker_id, queue_ids)
 ) with (fillfactor = 50);
 comment on table pgbaton.worker is 'Workers that sent a heartbeat: one row a worker, not one a job.';
 comment on column pgbaton.worker.worker_id is 'Name the worker gave itself.';
@@ -217,6 +219,8 @@ comment on column pgbaton.worker.capacity is 'How many jobs it can run at once.'
 comment on column pgbaton.worker.tags is 'Tags it asks for.';
 comment on column pgbaton.worker.started_at is 'First heartbeat.';
 comment on column pgbaton.worker.heartbeat_at is 'Last heartbeat.';
+comment on column pgbaton.worker.queue_ids is
+'Queues to which grants narrow it, {} for none: who is narrowed to others cannot send heartbeats in its name.';
 
 create table pgbaton.audit (
     id bigint generated always as identity constraint audit_pkey primary key,

@@ -34,15 +34,19 @@ comment on column pgbaton.inbox_row.payload is 'As in enqueue_job.';
 
 -- What was enqueued already -----------------------------------------------------------------------
 create table pgbaton.enqueue_run (
-    run_id text not null constraint enqueue_run_pkey primary key,
+    run_id text not null,
+    queue_ids integer[] not null,
     begun_at timestamptz not null,
     parts integer not null,
-    fingerprint text
+    fingerprint text,
+    constraint enqueue_run_pkey primary key (run_id, queue_ids)
 );
 create index enqueue_run_begun_idx on pgbaton.enqueue_run (begun_at);
 comment on table pgbaton.enqueue_run is
 'Runs: DataFrames and micro-batches that are enqueued once, however often they are sent.';
 comment on column pgbaton.enqueue_run.run_id is 'Name of the run, chosen by the producer.';
+comment on column pgbaton.enqueue_run.queue_ids is
+'Queues to which grants narrow the producer, {} for none: who is narrowed to others has runs of its own.';
 comment on column pgbaton.enqueue_run.begun_at is 'When it was first seen.';
 comment on column pgbaton.enqueue_run.parts is
 'In how many partitions it comes, each a transaction; 0 when all of it is one.';
@@ -50,21 +54,27 @@ comment on column pgbaton.enqueue_run.fingerprint is 'What its data looked like,
 
 create table pgbaton.enqueue_ledger (
     run_id text not null,
+    queue_id integer not null,
     part integer not null,
     xid xid8 not null,
     noted_at timestamptz not null,
     jobs bigint,
     duplicates bigint,
-    constraint enqueue_ledger_pkey primary key (run_id, part)
+    attempt uuid,
+    constraint enqueue_ledger_pkey primary key (run_id, queue_id, part)
 );
 comment on table pgbaton.enqueue_ledger is
-'Partitions of runs that are enqueued: the row commits with the jobs, so the same partition comes in once.';
+'Partitions of runs that are enqueued, queue by queue: the row commits with the jobs, so the same partition comes in
+once.';
 comment on column pgbaton.enqueue_ledger.run_id is 'The run.';
+comment on column pgbaton.enqueue_ledger.queue_id is 'Where the jobs went.';
 comment on column pgbaton.enqueue_ledger.part is 'The partition; 0 when the run is one transaction.';
 comment on column pgbaton.enqueue_ledger.xid is 'The transaction that enqueued it.';
 comment on column pgbaton.enqueue_ledger.noted_at is 'When, at its end.';
 comment on column pgbaton.enqueue_ledger.jobs is 'How many jobs it became; null only until its commit.';
 comment on column pgbaton.enqueue_ledger.duplicates is 'How many rows had a dedup_id that was known.';
+comment on column pgbaton.enqueue_ledger.attempt is
+'One of the attempts of spark_commit, by which its repetition knows that it was done; else null.';
 
 -- Rows that wait for spark_commit ------------------------------------------------------------------
 -- Unlogged: rows that are lost with the server are missed by spark_commit, and the run starts again.
