@@ -13,9 +13,9 @@ from pgbaton import _assemble
 
 FENCE = """(not is_fenced or s.lease_token = {0}.lease_token
             or ({0}.lease_token is null and (s.held_key is null or s.policy is not null)))"""
-IS_PAUSED = """v_has_paused and exists (
+IS_PAUSED = """exists (
                 select from pgbaton.paused_key as k
-                where k.queue_id = s.queue_id and k.singleton_key = s.singleton_key
+                where k.queue_id = s.queue_id and k.singleton_key = s.held_key
             )"""
 
 
@@ -87,7 +87,7 @@ FAULTS = [
     Fault(
         "a key that is held gets a second holder",
         "_promote",
-        (("where not may_be_held or", "where true or"),),
+        (("and (not may_be_held or", "and (true or"),),
         "an_unsure_producer_promotes_nobody",
     ),
     Fault(
@@ -98,7 +98,7 @@ FAULTS = [
     ),
     Fault(
         "a paused key is handed on",
-        "_promote",
+        "claim_job_batch",
         ((IS_PAUSED, "false"),),
         "a_paused_key_is_not_handed_on",
     ),
