@@ -4,6 +4,7 @@ language plpgsql volatile
 as $$
 declare
     v_span pgbaton.span;
+    v_seen pgbaton.span;
     v_allowed constant integer[] := case
         when exists (select from pgbaton.queue_grant) then pgbaton._allowed_queues('work')
     end;
@@ -14,12 +15,13 @@ begin
         from pgbaton.span as s
         where s.lo > _hold.job_id - 64 and s.lo <= _hold.job_id and s.hi >= _hold.job_id
             -- By its id alone: an equality would let the planner read all spans of the claim.
-            and s.lease_token is not distinct from _hold.lease_token
+            and s.lease_token is not distinct from _hold.lease_token and s.state <> 'unknown_retry'
             and (v_allowed is null or s.queue_id = any (v_allowed))
         order by s.lo
         for share;
-        exit when found or v_allowed is not null
-            or (pgbaton._live_span(job_id)).lease_token is distinct from _hold.lease_token;
+        exit when found or v_allowed is not null;
+        v_seen := pgbaton._live_span(job_id);
+        exit when v_seen.lease_token is distinct from _hold.lease_token or v_seen.state = 'unknown_retry';
     end loop;
     return v_span;
 end;

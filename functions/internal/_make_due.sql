@@ -30,10 +30,11 @@ begin
 
     with made_due as (
         update pgbaton.span as s
-        set (ready, position, state, key_position) = (
+        set (ready, position, state, key_position, lease_token) = (
             select
                 t.is_ready, t.position, case when t.is_ready then s.state else 'waiting' end,
-                case when t.is_ready then s.key_position else t.position end
+                case when t.is_ready then s.key_position else t.position end,
+                case when t.is_ready then s.lease_token end
             from (
                 select
                     -- The place of lo in v_los, which are in order.

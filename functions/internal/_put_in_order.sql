@@ -33,6 +33,7 @@ begin
         held_key = r.held_key,
         slot = pgbaton._slot(null, s.state, s.claimed_at, s.attempt, r.held_key, s.lo),
         ready = s.ready and r.place = 1,
+        lease_token = case when r.place = 1 or s.state in ('active', 'cancelling') then s.lease_token end,
         state = case
             when r.place > 1 and s.state in ('pending', 'retry', 'unknown_retry') then 'waiting' else s.state
         end

@@ -12,6 +12,8 @@ begin
     elsif v_span.lo is not null then
         return case
             when lease_token is not null and v_span.lease_token is distinct from lease_token then 'lease_lost'
+            -- The token of a lease that ended is good for an end of the job, and for nothing else.
+            when lease_token is not null and v_span.state = 'unknown_retry' then 'lease_lost'
             when lease_token is null and v_span.held_key is not null and v_span.policy is null
                 and v_span.state <> 'failed' then 'lease_lost'
             else 'invalid_state'

@@ -27,6 +27,8 @@ begin
             end,
             hint = case
                 when lease_token is null then 'Pass the lease_token of the claim: FIFO queues require it.'
+                when (pgbaton._live_span(job_id)).lease_token is not distinct from lease_token
+                    then 'The lease ended. Until somebody else claims the job, it may be completed, failed or stopped.'
                 else 'The lease ended and the job was given to somebody else. Drop the result.'
             end;
     end if;

@@ -9,12 +9,14 @@ declare
 begin
     with put_back as (
         insert into pgbaton.span (
-            lo, hi, position, key_position, claimed_at, started_at, run_at, changed_at, day, queue_id, lane_id, state,
-            attempt, extra_attempts, slot, ready, singleton_key, held_key, worker_id, policy
+            lo, hi, position, key_position, lease_token, claimed_at, started_at, run_at, changed_at, day, queue_id,
+            lane_id, state, attempt, extra_attempts, slot, ready, singleton_key, held_key, worker_id, policy
         )
         select
-            s.lo, s.hi, s.position, s.key_position, s.claimed_at, s.started_at, _requeue.run_at, pgbaton._now(), s.day,
-            s.queue_id, s.lane_id, b.state, s.attempt, s.extra_attempts,
+            s.lo, s.hi, s.position, s.key_position,
+            -- A lease that just ended: until somebody else claims the job, who had it may still end it.
+            case when b.state = 'unknown_retry' and s.lease_until < _requeue.run_at then s.lease_token end,
+            s.claimed_at, s.started_at, _requeue.run_at, pgbaton._now(), s.day, s.queue_id, s.lane_id, b.state, s.attempt, s.extra_attempts,
             pgbaton._slot(s.policy, b.state, s.claimed_at, s.attempt, b.held_key, s.lo),
             v_is_ready and not b.is_beside, s.singleton_key, b.held_key, s.worker_id, s.policy
         from unnest(spans) as s
@@ -62,5 +64,6 @@ begin
 end;
 $$;
 comment on function pgbaton._requeue(pgbaton.span[], pgbaton.job_state, timestamptz) is
-'Puts spans that were carved out back as claimable from run_at on, in their old place, without a lease. Of stately one
+'Puts spans that were carved out back as claimable from run_at on, in their old place, without a lease; as
+unknown_retry with the token that they had, when their lease has ended and was not taken away. Of stately one
 that was tried fails when another one of its key is being retried.';

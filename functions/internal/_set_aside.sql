@@ -32,7 +32,7 @@ begin
         for update skip locked
     ), demoted as (
         update pgbaton.span as s
-        set held_key = null, ready = false, state = 'waiting', slot = pgbaton._slot(
+        set held_key = null, ready = false, state = 'waiting', lease_token = null, slot = pgbaton._slot(
                 s.policy, 'waiting', s.claimed_at, s.attempt, null, s.lo
             )
         from chosen as c where s.lo = c.lo

@@ -50,6 +50,9 @@ begin
         retention = v_new.retention, dead_letter_retention = v_new.dead_letter_retention,
         max_lanes = v_new.max_lanes, description = v_new.description
     where q.id = v_old.id;
+    if v_new.policy = 'fifo' and on_exhausted = 'continue' then
+        perform pgbaton._let_failed_go(v_old.id);
+    end if;
     perform pgbaton._audit('update_queue', queue, null, null, null);
 end;
 $$;
@@ -59,6 +62,8 @@ comment on function pgbaton.update_queue(
     interval, integer, text
 ) is
 'Changes settings of a queue; null leaves one as it is, so none can be set to null here. What is not set on a
-job itself follows at once. policy can change only while the queue has no live jobs: set_fifo_mode turns order
-on and off with jobs in it.
+job itself follows at once, for jobs that are there too: a lease or a wait for a retry that has begun stays.
+on_exhausted => continue frees the keys that failed jobs block already (call it again for one that failed in that very
+moment); block holds for jobs that fail from then on. policy can change only while the queue has no live jobs:
+set_fifo_mode turns order on and off with jobs in it.
 Raises PB001, PB008 (policy, with live jobs), 22004 or 22023.';

@@ -43,5 +43,6 @@ begin
 end;
 $$;
 comment on function pgbaton.complete_claim(bigint) is
-'Ends all jobs that a claim still holds as completed and returns how many: 0 when nothing is left or the lease
-was lost. Jobs that were finished one by one before are not touched. Raises 22004 for null.';
+'Ends all jobs that a claim still holds as completed and returns how many: 0 when nothing is left. With them those
+whose lease ended, as long as nobody else has them. Jobs that were finished one by one before are not touched. Raises
+22004 for null.';

@@ -37,6 +37,7 @@ comment on function pgbaton.complete_jobs(bigint[], bigint, jsonb[]) is
 'Ends jobs as completed, each with its result (null: none). One verdict for each id in input order: ok,
 lease_lost, invalid_state (for example completed before) or not_found; one refused job does not hinder the
 others.
-lease_token: of the claim; jobs of a FIFO queue are refused without it.
+lease_token: of the claim; jobs of a FIFO queue are refused without it. When the lease has ended and a job was taken
+back, the last token still counts until somebody else claims the job.
 Raises 22004 for a null in job_ids, 2202E for arrays of different lengths, PB011 for a result nested deeper than
 500 levels; then none is completed.';

@@ -30,5 +30,6 @@ end;
 $$;
 comment on function pgbaton.extend_leases(bigint[], bigint, interval) is
 'Holds claimed jobs for another lease (default: the queue''s) from now on. One verdict for each id in input
-order: ok, cancel_requested (extended; stop and acknowledge), lease_lost, invalid_state or not_found. Raises
+order: ok, cancel_requested (extended; stop and acknowledge), lease_lost (also when
+it has ended and the job was taken back, whoever has it), invalid_state or not_found. Raises
 22004 or 22023.';

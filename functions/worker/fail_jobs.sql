@@ -28,5 +28,6 @@ comment on function pgbaton.fail_jobs(bigint[], text[], bigint, boolean) is
 'Ends an attempt of each job with its message: it runs again after its retry delay, or is failed when no
 attempt is left or retryable is false. One verdict for each id in input order: ok, lease_lost, invalid_state
 or not_found.
-lease_token: of the claim; jobs of a FIFO queue are refused without it.
+lease_token: of the claim; jobs of a FIFO queue are refused without it. The last token still counts after the lease
+has ended, until somebody else claims the job.
 Raises 22004 or 22023 for a null or empty message, 2202E for arrays of different lengths.';

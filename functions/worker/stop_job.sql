@@ -26,5 +26,6 @@ end;
 $$;
 comment on function pgbaton.stop_job(bigint, text, bigint) is
 'Ends a running or recovered job as stopped, with a message that may be empty. lease_token: of the claim;
-required in a FIFO queue, where the next job of the key then runs.
+required in a FIFO queue, where the next job of the key then runs. The last token still counts after the lease has
+ended, until somebody else claims the job.
 Raises PB002 (no such job), PB003 (not running), PB004 (lease lost) or 22004.';

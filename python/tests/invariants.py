@@ -98,10 +98,12 @@ RULES: dict[str, LiteralString] = {
         select s.lo, s.ready, s.run_at from pgbaton.span as s
         where s.state = 'failed' and (s.ready or s.run_at is not null)
     """,
-    "only a leased span has a token": """
-        select s.lo, s.state, s.lease_token from pgbaton.span as s
-        where (s.state in ('active', 'cancelling'))
-            <> (s.lease_token is not null and s.lease_until is not null)
+    "only a leased span has a token, or one that was recovered": """
+        select s.lo, s.state, s.lease_token, s.lease_until from pgbaton.span as s
+        where (s.state in ('active', 'cancelling')) <> (s.lease_until is not null)
+            or (s.lease_until is not null and s.lease_token is null)
+            or (s.lease_token is not null
+                and s.state not in ('active', 'cancelling', 'unknown_retry'))
     """,
 }
 

@@ -212,7 +212,10 @@ class Model:
             self.let_go(job)
 
     def give_back(self, job: Job, state: str, run_in: int = 0) -> None:
+        has_ended = job.lease_until is not None and job.lease_until < self.now
+        token = job.token if state == "unknown_retry" and has_ended else None
         self.lose_lease(job)
+        job.token = token  # of a lease that ended: who had it may still end the job
         job.state, job.run_at = state, self.now + run_in
         job.ready = False
         if run_in and job.queue not in FIFO:
@@ -291,7 +294,7 @@ class Model:
         is_ours = job.token == token if token is not None else not needs_token
         if job.state in states and is_ours:
             return "ok"
-        if token is not None and job.token != token:
+        if token is not None and (job.token != token or job.state == "unknown_retry"):
             return "lease_lost"
         if token is None and needs_token and job.state != "failed":
             return "lease_lost"
@@ -685,7 +688,11 @@ class Machine(RuleBasedStateMachine):
             self.model.end(job, "completed")
 
     def _complete_claim(self, _: list[int], token: int, __: bool) -> None:
-        ours = [j for j in self.model.leased() if j.token == token]
+        ours = [
+            j
+            for j in self.model.jobs.values()
+            if j.token == token and j.state in (*LEASED, "unknown_retry")
+        ]
         assert self.one("select pgbaton.complete_claim(%s)", token) == len(ours)
         for job in ours:
             self.model.end(job, "completed")

@@ -193,13 +193,16 @@ FAULTS = [
         "machine",
     ),
     Fault(
-        "a recovered job keeps its old token",
+        "a recovered job forgets who had it",
         "_requeue",
-        (
-            ("worker_id, policy )", "worker_id, policy, lease_token )"),
-            ("s.worker_id, s.policy from", "s.worker_id, s.policy, s.lease_token from"),
-        ),
+        (("and s.lease_until < _requeue.run_at then", "and false then"),),
         "machine",
+    ),
+    Fault(
+        "a recovered job may be held on to",
+        "_hold",
+        (("and s.state <> 'unknown_retry'", ""),),
+        "an_ended_lease_is_good_for_an_end_only",
     ),
     Fault(
         "a recovered job has no limit of attempts",

@@ -21,6 +21,18 @@ def an_old_token_is_refused(open_session: Open) -> None:
         assert db.refusal("select pgbaton.complete_job(%s, lease_token => %s)", job, new) is None
 
 
+def an_ended_lease_is_good_for_an_end_only(open_session: Open) -> None:
+    db = open_session()
+    with Clock(db.conn) as clock:
+        db.rows("select pgbaton.create_fifo_queue('q', lease => '1 minute')")
+        job = db.enqueue("q", "k")
+        token = db.claim("q")[job]
+        clock.advance("2 minutes")
+        db.rows("select pgbaton.recover_stale_jobs()")
+        assert db.refusal("select pgbaton.report_progress(%s, %s, 50)", job, token) == "PB004"
+        assert db.refusal("select pgbaton.complete_job(%s, lease_token => %s)", job, token) is None
+
+
 def an_unsure_producer_promotes_nobody(open_session: Open) -> None:
     db, producer = open_session(), open_session()
     db.rows("select pgbaton.create_fifo_queue('q')")

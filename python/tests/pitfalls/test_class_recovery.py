@@ -59,21 +59,84 @@ def test_a_pause_of_three_leases_then_finish(
     job, sibling = fifo.enqueue("q", "k"), fifo.enqueue("q", "k")
     paused = fifo.claim("q", lease="1 minute")
     clock.advance("3 minutes")
-    if meanwhile == "nothing":
-        # Nobody else has it: what was done counts.
-        assert fifo.complete(paused) == ["ok"]
-        assert run_all(fifo) == [sibling]
-        return
-    if meanwhile == "recovered":
-        assert fifo.one("select pgbaton.recover_stale_jobs()") == 1
-    else:
+    if meanwhile == "claimed":
         again = fifo.claim("q")
         assert list(again) == [job]
-    assert fifo.complete(paused) == ["lease_lost"]
-    if meanwhile == "claimed":
+        assert fifo.complete(paused) == ["lease_lost"]
         assert fifo.complete(again) == ["ok"]
-    assert run_all(fifo) == ([job, sibling] if meanwhile == "recovered" else [sibling])
+    else:
+        # Nobody else has it: what was done counts.
+        if meanwhile == "recovered":
+            assert fifo.one("select pgbaton.recover_stale_jobs()") == 1
+        assert fifo.complete(paused) == ["ok"]
+        assert fifo.complete(paused) == ["invalid_state"]
+    assert run_all(fifo) == [sibling]
     sound()
+
+
+HOLD = {
+    "start_jobs": "select verdict from pgbaton.start_jobs(array[%(job)s::bigint], %(token)s)",
+    "extend_leases": "select verdict from pgbaton.extend_leases(array[%(job)s::bigint], %(token)s)",
+    "release_jobs": "select verdict from pgbaton.release_jobs(array[%(job)s::bigint], %(token)s)",
+    "report_progress": "select pgbaton.report_progress(%(job)s, %(token)s, 50)",
+    "acknowledge": "select pgbaton.acknowledge_cancellation(%(job)s, true, %(token)s)",
+}
+END = {
+    "complete_claim": ("select pgbaton.complete_claim(%(token)s)", "completed"),
+    "fail_job": ("select pgbaton.fail_job(%(job)s, 'no', %(token)s)", "retry"),
+    "stop_job": ("select pgbaton.stop_job(%(job)s, 'no', %(token)s)", "stopped"),
+}
+
+
+@pytest.mark.parametrize("end", END)
+@pytest.mark.parametrize("by", ["recover_stale_jobs()", "run_maintenance()"])
+def test_an_ended_lease_is_good_for_an_end_of_the_job_and_for_nothing_else(
+    fifo: Session, clock: Clock, sound: Sound, by: str, end: str
+) -> None:
+    job, sibling = fifo.enqueue("q", "k"), fifo.enqueue("q", "k")
+    token = fifo.claim("q", lease="1 minute")[job]
+    clock.advance("3 minutes")
+    fifo.rows(f"select pgbaton.{by}")  # type: ignore[arg-type]
+    for name, call in HOLD.items():
+        asked = fifo.start(call, job=job, token=token)  # type: ignore[arg-type]
+        assert (asked.refusal() or asked.one()) in ("PB004", "lease_lost"), name
+    query, state = END[end]
+    fifo.rows(query, job=job, token=token)  # type: ignore[arg-type]
+    assert fifo.one("select state::text from pgbaton.get_job(%s)", job) == state
+    assert list(fifo.claim("q")) == ([] if state == "retry" else [sibling])
+    sound()
+
+
+@pytest.mark.parametrize("by", ["mark_worker_unresponsive", "reset_running_jobs"])
+def test_what_somebody_took_from_a_worker_is_not_its_own_any_more(
+    fifo: Session, by: str, sound: Sound
+) -> None:
+    job = fifo.enqueue("q", "k")
+    claimed = fifo.claim("q")
+    if by == "mark_worker_unresponsive":
+        fifo.rows("select pgbaton.mark_worker_unresponsive(%s)", f"worker {fifo.pid}")
+    else:
+        fifo.rows("select pgbaton.reset_running_jobs()")
+    assert fifo.complete(claimed) == ["lease_lost"]
+    assert list(fifo.claim("q")) == [job]
+    sound()
+
+
+def test_a_late_end_and_a_claim_that_meet(fifo: Session, open_session: Open, clock: Clock) -> None:
+    """Whoever comes first has it, whichever commits."""
+    for end in ("commit", "rollback"):
+        job = fifo.enqueue("q", end)
+        old = fifo.claim("q", lease="1 minute")
+        clock.advance("2 minutes")
+        fifo.rows("select pgbaton.recover_stale_jobs()")
+        claimer, late = open_session(), open_session()
+        claimer.begin()
+        assert list(claimer.claim("q")) == [job]
+        waiting = late.start(
+            "select verdict from pgbaton.complete_jobs(%s, %s)", [job], old[job]
+        ).until_blocked(claimer)
+        claimer.end(end)
+        assert waiting.one() == ("lease_lost" if end == "commit" else "ok")
 
 
 def test_restart_the_server() -> None:
