@@ -5,7 +5,8 @@ create or replace function pgbaton._add_staged(
     lane_id integer,
     lane_ids integer[],
     run_ats timestamptz[],
-    dedup_ids text[]
+    dedup_ids text[],
+    row_nos bigint[] default null
 )
 returns boolean[]
 language plpgsql volatile
@@ -16,9 +17,9 @@ begin
     if dedup_ids is not null then
         -- One transaction of many statements after the other: two with the same ids would wait in a circle.
         perform pg_advisory_xact_lock(pgbaton._lock_class() + 3, queue.id);
-        v_is_new := pgbaton._register_dedup_ids(queue, dedup_ids, null);
+        v_is_new := pgbaton._register_dedup_ids(queue, dedup_ids, null, row_nos);
     end if;
-    perform pgbaton._check_batch(queue, payloads, singleton_keys);
+    perform pgbaton._check_batch(queue, payloads, singleton_keys, row_nos);
     perform pgbaton._add_once(
         queue, payloads, singleton_keys, lane_ids, run_ats, dedup_ids, v_is_new, lane_id
     );
@@ -26,7 +27,7 @@ begin
 end;
 $$;
 comment on function pgbaton._add_staged(
-    pgbaton.queue, jsonb[], text[], integer, integer[], timestamptz[], text[]
+    pgbaton.queue, jsonb[], text[], integer, integer[], timestamptz[], text[], bigint[]
 ) is
-'Adds the rows of one statement to a queue and says which were new; null without dedup ids, when all are. Raises what
-_check_batch, _register_dedup_ids and _add_jobs raise.';
+'Adds the rows of one statement to a queue and says which were new; null without dedup ids, when all are. row_nos:
+what messages call the rows; default their places, from 1. Raises what _check_batch, _register_dedup_ids and _add_jobs raise.';

@@ -1,5 +1,5 @@
 create or replace function pgbaton._check_batch(
-    queue pgbaton.queue, payloads jsonb[], singleton_keys text[]
+    queue pgbaton.queue, payloads jsonb[], singleton_keys text[], row_nos bigint[] default null
 )
 returns void
 language plpgsql immutable parallel safe
@@ -18,16 +18,20 @@ begin
     perform pgbaton._check_same_length(
         'payloads', cardinality(payloads), 'singleton_keys', cardinality(singleton_keys)
     );
-    if pg_column_size(payloads) > 4000 or array_position(payloads, null) is not null then
-        select u.payload into v_bad from (select unnest(payloads) as payload) as u
-        where u.payload is null or (pg_column_size(u.payload) >= 4000 and not pgbaton._fits(u.payload))
-        limit 1;
-        if found then
-            perform pgbaton._check_payload(v_bad.payload);
-        end if;
+    select u.payload, u.ordinal into v_bad
+    from (select unnest(payloads) as payload, generate_series(1, cardinality(payloads)) as ordinal) as u
+    where u.payload is null or not (
+        octet_length(u.payload::text) < 4000 and pg_column_size(u.payload) < 4000 or pgbaton._fits(u.payload)
+    )
+    limit 1;
+    if found then
+        perform pgbaton._check_payload(
+            v_bad.payload, 'payload ' || coalesce(row_nos[v_bad.ordinal], v_bad.ordinal)
+        );
     end if;
-    perform pgbaton._check_keys(queue, singleton_keys, cardinality(payloads));
+    perform pgbaton._check_keys(queue, singleton_keys, cardinality(payloads), row_nos);
 end;
 $$;
-comment on function pgbaton._check_batch(pgbaton.queue, jsonb[], text[]) is
-'Raises what _check_payload and _check_keys raise for any of them, 2202E for arrays of different lengths.';
+comment on function pgbaton._check_batch(pgbaton.queue, jsonb[], text[], bigint[]) is
+'Raises what _check_payload and _check_keys raise for any of them, 2202E for arrays of different lengths. row_nos: what
+messages call the entries; default their places, from 1.';

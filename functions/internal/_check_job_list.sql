@@ -3,18 +3,23 @@ returns void
 language plpgsql immutable parallel safe
 as $$
 declare
-    v_unknown text;
+    v_unknown record;
+    v_other bigint;  -- place of what is no object
 begin
-    if jobs is null or jsonb_typeof(jobs) <> 'array' or exists (
-        select from jsonb_array_elements(jobs) as e (job) where jsonb_typeof(e.job) <> 'object'
-    ) then
+    if jsonb_typeof(jobs) = 'array' then
+        select e.ordinal into v_other
+        from jsonb_array_elements(jobs) with ordinality as e (job, ordinal)
+        where jsonb_typeof(e.job) <> 'object'
+        limit 1;
+    end if;
+    if jobs is null or jsonb_typeof(jobs) <> 'array' or v_other is not null then
         raise exception using
             errcode = case when jobs is null then 'null_value_not_allowed' else 'invalid_parameter_value' end,
-            message = 'jobs is not an array of objects',
+            message = 'jobs is not an array of objects' || coalesce(format(': job %s is none', v_other), ''),
             hint = 'Pass for example [{"payload": {"order": 1}, "singleton_key": "a"}].';
     end if;
-    select k.key into v_unknown
-    from jsonb_array_elements(jobs) as e (job)
+    select k.key, e.ordinal into v_unknown
+    from jsonb_array_elements(jobs) with ordinality as e (job, ordinal)
     cross join lateral jsonb_object_keys(e.job) as k (key)
     where k.key <> all (array[
         'payload', 'priority', 'singleton_key', 'job_type', 'tags', 'run_at', 'delay', 'max_attempts', 'retry_delay',
@@ -25,7 +30,7 @@ begin
     if found then
         raise exception using
             errcode = 'invalid_parameter_value',
-            message = format('a job has the unknown key "%s"', v_unknown),
+            message = format('job %s has the unknown key "%s"', v_unknown.ordinal, v_unknown.key),
             hint = 'The keys are the parameters of pgbaton.enqueue_job() but queue.';
     end if;
 end;

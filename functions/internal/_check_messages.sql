@@ -11,7 +11,12 @@ begin
                 when array_position(error_messages, '') is null then 'null_value_not_allowed'
                 else 'invalid_parameter_value'
             end,
-            message = 'an error message is null or empty',
+            message = case
+                when cardinality(error_messages) > 1 then format('error message %s is null or empty', coalesce(
+                    array_position(error_messages, ''), array_position(error_messages, null)
+                ))
+                else 'an error message is null or empty'
+            end,
             hint = 'Say what went wrong: the operator reads it at night.';
     end if;
 end;

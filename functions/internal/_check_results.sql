@@ -2,17 +2,19 @@ create or replace function pgbaton._check_results(results jsonb[])
 returns void
 language plpgsql stable parallel safe
 as $$
+declare
+    v_bad record;
 begin
-    if exists (
-        select from unnest(results) as r (result)
-        where pg_column_size(array[r.result]) > 4000 and jsonb_path_exists(r.result, '$.**{501}')
-    ) then
-        raise exception using
-            errcode = 'PB011',
-            message = 'result is nested deeper than 500 levels',
-            hint = 'Store the data elsewhere and return a reference to it.';
+    select u.result, u.ordinal into v_bad
+    from (select unnest(results) as result, generate_series(1, cardinality(results)) as ordinal) as u
+    where u.result is not null and not pgbaton._fits(u.result)
+    limit 1;
+    if found then
+        perform pgbaton._check_payload(
+            v_bad.result, case when cardinality(results) = 1 then 'result' else 'result ' || v_bad.ordinal end
+        );
     end if;
 end;
 $$;
 comment on function pgbaton._check_results(jsonb[]) is
-'Raises PB011 for more than 500 levels of nesting, which many clients could not read any more.';
+'Raises PB011 for a result that is larger, deeper or has longer numbers than a payload may.';

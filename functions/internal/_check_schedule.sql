@@ -14,10 +14,16 @@ begin
             message = 'backoff_schedule is empty or holds a null',
             hint = 'Pass the wait before each retry, or null for none.';
     end if;
+    if cardinality(backoff_schedule) > 20000 then
+        raise exception using
+            errcode = 'invalid_parameter_value',
+            message = format('backoff_schedule has %s entries', cardinality(backoff_schedule)),
+            hint = 'Pass at most 20000 waits.';
+    end if;
     foreach v_wait in array backoff_schedule loop
         perform pgbaton._check_duration('backoff_schedule entry', v_wait);
     end loop;
 end;
 $$;
 comment on function pgbaton._check_schedule(interval[]) is
-'Raises 22023 unless the schedule is null or a list of intervals in range.';
+'Raises 22023 unless the schedule is null or a list of at most 20,000 intervals in range.';

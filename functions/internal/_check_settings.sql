@@ -23,6 +23,12 @@ begin
             message = format('max_attempts %s or max_lanes %s is below 1', queue.max_attempts, queue.max_lanes),
             hint = 'Pass at least 1; max_attempts null is unlimited.';
     end if;
+    if octet_length(queue.description) > 4096 then
+        raise exception using
+            errcode = 'invalid_parameter_value',
+            message = format('description of queue "%s" is longer than 4096 bytes', queue.name),
+            hint = 'Say in a line or two what the queue is for.';
+    end if;
     perform pgbaton._check_duration('retry_delay', queue.retry_delay);
     perform pgbaton._check_duration('retry_delay_max', queue.retry_delay_max);
     perform pgbaton._check_duration('lease', queue.lease, false);

@@ -5,7 +5,7 @@ as $$
 declare
     v_spans pgbaton.span[];
 begin
-    if pg_column_size(results) > 4000 then  -- each level of nesting takes eight bytes
+    if results is not null then
         perform pgbaton._check_results(results);
     end if;
     v_spans := pgbaton._carve(

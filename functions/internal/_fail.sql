@@ -20,7 +20,7 @@ begin
     end if;
     with judged as materialized (
         select
-            j.*, m.message,
+            j.*, pgbaton._shortened(m.message, 1048576) as message,
             case
                 when retryable and not j.is_spent
                     then pgbaton._after(

@@ -6,7 +6,7 @@ declare
     v_now constant timestamptz := pgbaton._now();
 begin
     insert into pgbaton.job_report as r (job_id, last_retry_at, day, retry_count, last_error)
-    select g.id, case when is_retry then v_now end, s.day, is_retry::integer, message
+    select g.id, case when is_retry then v_now end, s.day, is_retry::integer, pgbaton._shortened(message, 1048576)
     from unnest(spans) as s
     cross join lateral generate_series(s.lo, s.hi) as g (id)
     on conflict on constraint job_report_pkey do update

@@ -1,10 +1,13 @@
 create or replace function pgbaton._parse_jobs(
-    queue pgbaton.queue, jobs jsonb,
+    queue pgbaton.queue, jobs jsonb, row_no bigint default null,
     out payloads jsonb[], out singleton_keys text[], out lane_ids integer[], out run_ats timestamptz[],
     out options pgbaton.job_options[], out dedup_ids text[], out on_duplicates text[]
 )
 language plpgsql volatile
 as $$
+declare
+    v_hint text;
+    v_state text;
 begin
     with parsed as materialized (
         select
@@ -27,10 +30,11 @@ begin
         array_agg(p.payload order by p.ordinal), array_agg(p.singleton_key order by p.ordinal),
         array_agg(l.lane_id order by p.ordinal), array_agg(p.run_at order by p.ordinal),
         array_agg(
-            row(
-                p.max_attempts, p.retry_delay, p.retry_backoff, p.backoff_schedule, p.keys_if_undelivered,
-                p.headers
-            )::pgbaton.job_options
+            case when num_nonnulls(
+                p.max_attempts, p.retry_delay, p.retry_backoff, p.backoff_schedule, p.keys_if_undelivered, p.headers
+            ) > 0 then pgbaton._job_options(
+                p.max_attempts, p.retry_delay, p.retry_backoff, p.backoff_schedule, p.keys_if_undelivered, p.headers
+            ) end
             order by p.ordinal
         ),
         array_agg(p.dedup_id order by p.ordinal), array_agg(p.on_duplicate order by p.ordinal)
@@ -39,14 +43,25 @@ begin
     inner join lanes as l on (l.priority, l.job_type, l.tags) = (p.priority, p.job_type, p.tags);
 exception
     when invalid_text_representation or invalid_datetime_format or datetime_field_overflow
-        or interval_field_overflow or numeric_value_out_of_range
+        or interval_field_overflow or numeric_value_out_of_range or invalid_parameter_value or null_value_not_allowed
+        or sqlstate 'PB010' or sqlstate 'PB011'
     then
+        get stacked diagnostics v_hint = pg_exception_hint, v_state = returned_sqlstate;
+        -- Which one it is: the first that is not taken by itself.
+        if row_no is null then
+            perform pgbaton._parse_jobs(queue, jsonb_build_array(e.job), e.ordinal)
+            from jsonb_array_elements(jobs) with ordinality as e (job, ordinal);
+        end if;
+        if v_state in ('22004', '22023', 'PB010', 'PB011') then
+            raise exception using
+                errcode = v_state, message = concat('job ' || row_no || ': ', sqlerrm), hint = v_hint;
+        end if;
         raise exception using
             errcode = 'invalid_parameter_value',
-            message = 'a job has a value of the wrong type: ' || sqlerrm,
+            message = format('job %s has a value of the wrong type: %s', row_no, sqlerrm),
             hint = 'The values are those of the parameters of pgbaton.enqueue_job(): numbers, ISO instants, intervals.';
 end;
 $$;
-comment on function pgbaton._parse_jobs(pgbaton.queue, jsonb) is
-'Jobs of enqueue_jobs as parallel arrays, nulls when there are none. Makes their lanes. Raises 22004, 22023 or
-PB010.';
+comment on function pgbaton._parse_jobs(pgbaton.queue, jsonb, bigint) is
+'Jobs of enqueue_jobs as parallel arrays, nulls when there are none. Makes their lanes. Raises 22004, 22023,
+PB010 or PB011, and says which job it is; row_no: the only job''s place in its list.';

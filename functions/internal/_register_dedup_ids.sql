@@ -1,4 +1,6 @@
-create or replace function pgbaton._register_dedup_ids(queue pgbaton.queue, dedup_ids text[], on_duplicates text[])
+create or replace function pgbaton._register_dedup_ids(
+    queue pgbaton.queue, dedup_ids text[], on_duplicates text[], row_nos bigint[] default null
+)
 returns boolean[]
 language plpgsql volatile
 as $$
@@ -7,8 +9,10 @@ declare
     v_is_new boolean[];
     v_refused text;
 begin
-    perform pgbaton._check_dedup_id(d.dedup_id, coalesce(d.on_duplicate, 'skip'))
-    from unnest(dedup_ids, on_duplicates) as d (dedup_id, on_duplicate);
+    perform pgbaton._check_dedup_id(
+        d.dedup_id, coalesce(d.on_duplicate, 'skip'), coalesce(row_nos[d.ordinal], d.ordinal)
+    )
+    from unnest(dedup_ids, on_duplicates) with ordinality as d (dedup_id, on_duplicate, ordinal);
     -- Sorted, so that two producers with the same ids never wait for each other in a circle.
     with added as (
         insert into pgbaton.dedup (queue_id, dedup_id, job_id, created_at)
@@ -41,6 +45,6 @@ begin
     return v_is_new;
 end;
 $$;
-comment on function pgbaton._register_dedup_ids(pgbaton.queue, text[], text[]) is
+comment on function pgbaton._register_dedup_ids(pgbaton.queue, text[], text[], bigint[]) is
 'Notes the producers'' ids of a batch and says which jobs are new; an id that stands twice counts once. The
 caller fills in the job ids. Waits for open transactions that enqueue the same ids. Raises PB006 or 22023.';

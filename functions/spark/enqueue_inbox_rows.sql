@@ -97,7 +97,7 @@ begin
             ) as d
         )
         select
-            array_agg(r.payload) as payloads,
+            array_agg(r.payload) as payloads, array_agg(r.row_no) as row_nos,
             case when count(r.singleton_key) > 0 then array_agg(r.singleton_key) end as singleton_keys,
             min(r.lane_id) as lane_id,
             case when min(r.lane_id) < max(r.lane_id) then array_agg(r.lane_id) end as lane_ids,
@@ -116,7 +116,7 @@ begin
 
         v_is_new := pgbaton._add_staged(
             v_queue, v_jobs.payloads, v_jobs.singleton_keys, v_jobs.lane_id, v_jobs.lane_ids, v_jobs.run_ats,
-            v_jobs.dedup_ids
+            v_jobs.dedup_ids, v_jobs.row_nos
         );
         if v_jobs.run_ids is not null then
             perform pgbaton._count_part(v_queue.id, c.run_id, c.part, c.jobs, c.duplicates)

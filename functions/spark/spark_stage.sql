@@ -61,7 +61,8 @@ begin
             hint = 'Pass the default instead, 100, '''' or {}; null for the whole array if all rows have it.';
     end if;
     perform pgbaton._normal_tags(t.tags::text[]) from (select distinct unnest(tags) as tags) as t;
-    perform pgbaton._check_dedup_id(d.dedup_id, 'skip') from unnest(dedup_ids) as d (dedup_id)
+    perform pgbaton._check_dedup_id(d.dedup_id, 'skip', d.ordinal)
+    from unnest(dedup_ids) with ordinality as d (dedup_id, ordinal)
     where d.dedup_id = '' or octet_length(d.dedup_id) > 1024;
     perform pgbaton._check_run_at(r.run_at, null) from unnest(run_ats) as r (run_at) where r.run_at is not null;
 

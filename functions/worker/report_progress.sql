@@ -29,7 +29,7 @@ begin
     end if;
 
     insert into pgbaton.job_report as r (job_id, day, progress, current_stage, events_count)
-    values (job_id, v_span.day, progress, current_stage, events_count)
+    values (job_id, v_span.day, progress, pgbaton._shortened(current_stage, 4096), events_count)
     on conflict on constraint job_report_pkey do update
     set progress = coalesce(excluded.progress, r.progress),
         current_stage = coalesce(excluded.current_stage, r.current_stage),

@@ -40,6 +40,7 @@ from pgbaton.models import (
     ScheduleInfo,
     Sleep,
     SubscriptionInfo,
+    UnreadableJson,
     Verdict,
     WorkerInfo,
 )
@@ -96,6 +97,7 @@ __all__ = [
     "TooManyLanes",
     "UnknownJob",
     "UnknownQueue",
+    "UnreadableJson",
     "Verdict",
     "Worker",
     "WorkerInfo",

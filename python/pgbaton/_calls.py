@@ -21,6 +21,7 @@ from pgbaton import _jsonb, install
 from pgbaton._arguments import Argument, JsonList
 from pgbaton._assemble import number
 from pgbaton.errors import IncompatibleServer
+from pgbaton.models import UnreadableJson
 
 Rows = list[tuple[Any, ...]]
 Required = Mapping[str, Argument]
@@ -33,7 +34,15 @@ class JsonbLoader(Loader):
 
     def load(self, data: Buffer) -> Any:
         encoding = self.connection.info.encoding if self.connection else "utf-8"
-        return json.loads(str(bytes(data)[1:], encoding))  # the first byte is a version
+        return parsed(str(bytes(data)[1:], encoding))  # the first byte is a version
+
+
+def parsed(text: str) -> Any:
+    """JSON as Python has it. One value that it cannot read must not cost the rows around it."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        return UnreadableJson(text, str(error).partition(";")[0])
 
 
 class JsonListDumper(Dumper):

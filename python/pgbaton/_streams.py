@@ -20,7 +20,7 @@ from pgbaton._runtime.listener import Listener, watchful
 from pgbaton._runtime.slumber import POLL, Slumber
 from pgbaton._runtime.waiting import happens
 from pgbaton.errors import InvalidState, LeaseLost, UnknownJob
-from pgbaton.models import ClaimedJob, Sleep
+from pgbaton.models import ClaimedJob, Sleep, UnreadableJson
 
 if TYPE_CHECKING:
     from pgbaton._async.client import AsyncClient
@@ -125,10 +125,14 @@ class Streams(Caller):
         return [s for s in self._streams if s is not stream and s.worker_id == stream.worker_id]
 
     def _listener(self, dsn: str | None) -> Listener | None:
+        self._enter_process()
         dsn = dsn or self._dsn
         if dsn is None:
             return None
         return self._listeners.setdefault(dsn, Listener(watchful(dsn)))
+
+    def _leave_parent(self) -> None:
+        self._streams, self._listeners = set(), {}
 
     async def _end_streams(self) -> None:
         while self._streams:  # some may be opened meanwhile
@@ -291,13 +295,22 @@ class JobStream:
         if jobs:
             if self._slumber is not None:
                 self._slumber.found()
-            self._assigned.update((job.id, job) for job in jobs)
-            self._extended_at[jobs[0].lease_token] = self._loop.time()
-            self._batches.append(jobs)
-            self._some.set()
+            readable = [job for job in jobs if not isinstance(job.payload, UnreadableJson)]
+            self._assigned.update((job.id, job) for job in readable)
+            if readable:
+                self._extended_at[jobs[0].lease_token] = self._loop.time()
+                self._batches.append(readable)
+                self._some.set()
+            if len(readable) < len(jobs):
+                await self._fail_unreadable(jobs)
             for sibling in self._client._siblings(self):
                 sibling.wake()  # the claim took its place among the sleepers away
         return jobs
+
+    async def _fail_unreadable(self, jobs: list[ClaimedJob]) -> None:
+        """Those whose payload nobody here can read; no attempt would change that."""
+        bad = {job.id: str(job.payload) for job in jobs if isinstance(job.payload, UnreadableJson)}
+        await self._client.fail_jobs(bad, bad.values(), jobs[0].lease_token, retryable=False)
 
     def wake(self) -> None:
         """Looks for work, and goes to sleep again if there is none."""

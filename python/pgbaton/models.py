@@ -33,6 +33,7 @@ __all__ = [
     "ScheduleInfo",
     "Sleep",
     "SubscriptionInfo",
+    "UnreadableJson",
     "Verdict",
     "WorkerInfo",
 ]
@@ -424,6 +425,23 @@ class HealthCheck:
     """`ok`, `warn` or `bad`."""
     detail: str
     """What was seen and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadableJson:
+    """Stands for a payload or result that Python cannot read: it is stored, but json.loads fails.
+
+    The database refuses such JSON; this one came before that rule, or another way. A worker and a
+    stream fail its job, and its job only.
+    """
+
+    text: str
+    """As the server sent it."""
+    reason: str
+    """Why it cannot be read."""
+
+    def __str__(self) -> str:
+        return f"the JSON cannot be read: {self.reason}"
 
 
 R = TypeVar("R")

@@ -64,6 +64,8 @@ class Worker:
         if capacity < 1 or batch_size < 1:
             raise ValueError(f"capacity is {capacity}, batch_size is {batch_size}: at least 1")
         self.worker_id = worker_id or default_worker_id()
+        self._is_named = worker_id is not None
+        self._pid = os.getpid()
         self._dsn = dsn
         self._capacity = capacity
         self._batch_size = batch_size
@@ -145,6 +147,7 @@ class Worker:
             UnknownQueue: a handler's queue does not exist.
             ValueError: there is no handler, or it runs already.
         """
+        self._enter_process()
         if self._engine is not None:
             raise ValueError(f"worker {self.worker_id} runs already")
         self._engine = Engine(self._settings(dsn or self._dsn or ""), self._handlers)
@@ -166,6 +169,14 @@ class Worker:
         engine, loop = self._engine, self._loop
         if engine is not None and loop is not None:
             loop.call_soon_threadsafe(engine.stop, now)
+
+    def _enter_process(self) -> None:
+        """In a forked process this is another worker than the parent's."""
+        if self._pid == os.getpid():
+            return
+        self._pid, self._engine, self._loop = os.getpid(), None, None
+        if not self._is_named:
+            self.worker_id = default_worker_id()
 
     async def _run_with_signals(self, dsn: str | None) -> None:
         loop = asyncio.get_running_loop()

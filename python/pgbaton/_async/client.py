@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os  # async only
 from types import TracebackType
 from typing import Any
 
@@ -44,6 +45,9 @@ class AsyncClient(
     timedelta or interval text such as '1 month', instants are aware datetimes, durations come
     back as timedelta (a month as 30 days), payloads and results as what json.loads makes.
 
+    In a forked process a client of a DSN connects anew; one of your connection or pool raises
+    psycopg.InterfaceError there.
+
     With a DSN or a connection, several tasks may share a client and take turns, since one
     connection does one thing at a time; with a pool they work in parallel.
 
@@ -68,7 +72,8 @@ class AsyncClient(
 
     async def close(self) -> None:
         """Ends the client; closes its connection if it opened one, never yours."""
-        await self._end_streams()  # async only
+        if self._pid == os.getpid():  # async only
+            await self._end_streams()  # async only
         self._closed = True
         if self._own is not None:
             await self._own.close()

@@ -37,7 +37,7 @@ from pgbaton._runtime.threads import Threads
 from pgbaton._runtime.tracing import consuming
 from pgbaton._runtime.waiting import happens
 from pgbaton.errors import NotPermitted
-from pgbaton.models import ClaimedJob, OnExhausted, QueueInfo, QueuePolicy, Sleep
+from pgbaton.models import ClaimedJob, OnExhausted, QueueInfo, QueuePolicy, Sleep, UnreadableJson
 
 if TYPE_CHECKING:
     from pgbaton._runtime.processes import Processes
@@ -324,6 +324,8 @@ class Engine:
             self.held[job.id, job.lease_token] = run
             if self._stop.is_set():
                 self._acknowledger.add(run, Released())
+            elif isinstance(job.payload, UnreadableJson):  # no attempt would change that
+                self._acknowledger.add(run, Failed(str(job.payload), is_permanent=True))
             elif handler is None:
                 self._log_unhandled(job)
                 self._acknowledger.add(run, Released(UNKNOWN_TYPE_DELAY))

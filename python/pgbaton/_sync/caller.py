@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from threading import Lock
@@ -35,12 +36,14 @@ class OwnConnection:
         self._dsn = dsn
         self._connection: psycopg.Connection[Any] | None = None
         self._lock = Lock()
+        self._pid = os.getpid()
 
     @contextmanager
     def connection(self) -> Iterator[psycopg.Connection[Any]]:
         yield self._open()
 
     def _open(self) -> psycopg.Connection[Any]:
+        self._enter_process()
         with self._lock:
             if self._connection is None or self._connection.closed:
                 # Prepared statements would not survive a PgBouncer that knows nothing of them.
@@ -54,9 +57,16 @@ class OwnConnection:
             return self._connection
 
     def close(self) -> None:
+        self._enter_process()
         with self._lock:
             if self._connection is not None:
                 self._connection.close()
+
+    def _enter_process(self) -> None:
+        """In a forked process: the connection, and who may hold the lock, are the parent's."""
+        if self._pid != os.getpid():
+            # psycopg lets it go without a word to the server.
+            self._pid, self._connection, self._lock = os.getpid(), None, Lock()
 
 
 class BorrowedConnection:
@@ -77,6 +87,7 @@ class Caller:
         self._pool = pool
         self._closed = False
         self._is_checked = False
+        self._pid = os.getpid()
 
     def _rows(
         self, kind: type[R], function: str, required: Required, **optional: Argument
@@ -107,11 +118,27 @@ class Caller:
         given = {name: value for name, value in optional.items() if value is not None}
         if self._closed:
             raise psycopg.InterfaceError("the client is closed")
+        self._enter_process()
         with self._pool.connection() as connection:
             if not self._is_checked:
                 _check_version(connection)
                 self._is_checked = True
             return _execute(connection, function, {**required, **given})
+
+    def _enter_process(self) -> None:
+        """Two processes must not talk over one connection."""
+        if self._pid == os.getpid():
+            return
+        if not isinstance(self._pool, OwnConnection):
+            raise psycopg.InterfaceError(
+                f"the connection or pool of this client is that of process {self._pid}, from which"
+                " this one was forked: make a client in each process"
+            )
+        self._pid = os.getpid()
+        self._leave_parent()
+
+    def _leave_parent(self) -> None:
+        """Forgets what goes on in the process from which this one was forked."""
 
 
 def _execute(

@@ -43,6 +43,9 @@ class Client(
     timedelta or interval text such as '1 month', instants are aware datetimes, durations come
     back as timedelta (a month as 30 days), payloads and results as what json.loads makes.
 
+    In a forked process a client of a DSN connects anew; one of your connection or pool raises
+    psycopg.InterfaceError there.
+
     With a DSN or a connection, threads may share a client and take turns, since one
     connection does one thing at a time; with a pool they work in parallel.
 
