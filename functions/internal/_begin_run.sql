@@ -3,8 +3,7 @@ returns void
 language plpgsql volatile
 as $$
 declare
-    v_allowed constant integer[] := pgbaton._allowed_queues('enqueue');
-    v_queue_ids constant integer[] := coalesce(v_allowed, '{}');
+    v_queue_ids constant integer[] := coalesce(pgbaton._allowed_queues('enqueue'), '{}');
     v_run pgbaton.enqueue_run;
 begin
     insert into pgbaton.enqueue_run (run_id, queue_ids, begun_at, parts, fingerprint)
@@ -28,7 +27,7 @@ begin
         return;
     elsif exists (
         select from pgbaton.enqueue_ledger as l
-        where l.run_id = _begin_run.run_id and (v_allowed is null or l.queue_id = any (v_allowed))
+        where l.run_id = _begin_run.run_id and l.queue_ids = v_queue_ids
     ) then
         perform pgbaton._refuse_run(v_run, parts);
     end if;

@@ -43,8 +43,8 @@ begin
         perform pgbaton._refuse_run(v_run, parts);
     end if;
     -- Waits for another attempt at this part, also one that nobody knows of any more.
-    insert into pgbaton.enqueue_ledger (run_id, queue_id, part, xid, noted_at)
-    values (run_id, queue_id, part, pg_current_xact_id(), pgbaton._now())
+    insert into pgbaton.enqueue_ledger (run_id, queue_id, part, xid, noted_at, queue_ids)
+    values (run_id, queue_id, part, pg_current_xact_id(), pgbaton._now(), v_queue_ids)
     on conflict on constraint enqueue_ledger_pkey do nothing;
     return found;
 end;

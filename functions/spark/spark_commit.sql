@@ -56,8 +56,8 @@ begin
     loop
         v_queue := pgbaton._enter_queue(v_name);
         -- Waits for another commit of the run.
-        insert into pgbaton.enqueue_ledger (run_id, queue_id, part, xid, noted_at, jobs, duplicates, attempt)
-        values (run_id, v_queue.id, 0, pg_current_xact_id(), pgbaton._now(), 0, 0, attempts[1])
+        insert into pgbaton.enqueue_ledger (run_id, queue_id, part, xid, noted_at, jobs, duplicates, queue_ids)
+        values (run_id, v_queue.id, 0, pg_current_xact_id(), pgbaton._now(), 0, 0, coalesce(v_allowed, '{}'))
         on conflict on constraint enqueue_ledger_pkey do nothing;
         if found then
             v_names := v_names || v_name;
@@ -79,7 +79,7 @@ begin
         -- Nothing is staged any more when this very commit was done before.
         already := (
             select coalesce(sum(l.jobs), 0) from pgbaton.enqueue_ledger as l
-            where l.run_id = spark_commit.run_id and l.part = 0 and l.attempt = any (attempts)
+            where l.run_id = spark_commit.run_id and l.part = 0 and l.queue_ids = coalesce(v_allowed, '{}')
         );
     end if;
     if v_names is null and already > 0 then

@@ -60,7 +60,7 @@ create table pgbaton.enqueue_ledger (
     noted_at timestamptz not null,
     jobs bigint,
     duplicates bigint,
-    attempt uuid,
+    queue_ids integer[] not null,
     constraint enqueue_ledger_pkey primary key (run_id, queue_id, part)
 );
 comment on table pgbaton.enqueue_ledger is
@@ -73,8 +73,7 @@ comment on column pgbaton.enqueue_ledger.xid is 'The transaction that enqueued i
 comment on column pgbaton.enqueue_ledger.noted_at is 'When, at its end.';
 comment on column pgbaton.enqueue_ledger.jobs is 'How many jobs it became; null only until its commit.';
 comment on column pgbaton.enqueue_ledger.duplicates is 'How many rows had a dedup_id that was known.';
-comment on column pgbaton.enqueue_ledger.attempt is
-'One of the attempts of spark_commit, by which its repetition knows that it was done; else null.';
+comment on column pgbaton.enqueue_ledger.queue_ids is 'As in enqueue_run: whose run it was.';
 
 -- Rows that wait for spark_commit ------------------------------------------------------------------
 -- Unlogged: rows that are lost with the server are missed by spark_commit, and the run starts again.
