@@ -14,7 +14,7 @@ begin
     from (
         select
             unnest(coalesce(singleton_keys, array_fill(null::text, array[jobs]))) as key,
-            generate_series(1, jobs) as ordinal
+            generate_series(1, coalesce(cardinality(singleton_keys), jobs)) as ordinal
     ) as k
     where (k.key is null and queue.policy = 'fifo') or k.key = '' or octet_length(k.key) > 1024
     limit 1;
