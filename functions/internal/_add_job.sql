@@ -12,6 +12,7 @@ declare
     -- Only a FIFO job holds its key while it waits for its time.
     v_is_in_line constant boolean := queue.policy = 'fifo' or (not v_is_plain and v_is_due);
     v_key constant text := case when queue.policy = 'standard' then singleton_key else coalesce(singleton_key, '') end;
+    v_sleepers_from constant bigint := pgbaton._sleepers_from();
     v_is_head boolean := v_is_plain;
     v_position bigint;
     v_span pgbaton.span;
@@ -23,9 +24,6 @@ begin
         v_is_head := pgbaton._lock_key(queue.id, v_key);
     end if;
     v_position := nextval('pgbaton.position_seq');
-    if (v_is_head or not v_is_in_line) and exists (select from pgbaton.sleeper) then
-        perform pgbaton._wake(array[lane_id], case when not v_is_due then run_at end);
-    end if;
     v_span := row(
         job_id, job_id, v_position, case when not v_is_plain then v_position end, null, null, null, null, run_at, null,
         pgbaton._day(v_now), queue.id, lane_id,
@@ -46,6 +44,11 @@ begin
         end if;
     else
         insert into pgbaton.span values (v_span.*);
+    end if;
+    if (v_is_head or not v_is_in_line)
+        and exists (select from pgbaton.sleeper as s where s.id >= v_sleepers_from)
+    then
+        perform pgbaton._wake(array[lane_id], case when not v_is_due then run_at end);
     end if;
 end;
 $$;

@@ -6,7 +6,9 @@ language plpgsql volatile
 as $$
 declare
     v_now constant timestamptz := pgbaton._now();
+    v_sleepers_from constant bigint := pgbaton._sleepers_from();
     v_labels record;
+    v_has_sleepers boolean;
     v_job_id bigint;
 begin
     perform pg_advisory_xact_lock_shared(pgbaton._lock_class() + 1, hashtext(queue) & 255);  -- as in _enter_queue
@@ -17,7 +19,6 @@ begin
         and l.job_type = _add_plain_job.job_type and l.tags = _add_plain_job.tags
         and pgbaton._is_read_committed()
         and not exists (select from pgbaton.queue_grant)
-        and not exists (select from pgbaton.sleeper)
     limit 1;  -- the first of its labels: they come by lane_labels_idx
     if not found then
         return null;
@@ -30,11 +31,16 @@ begin
     values (
         v_job_id, v_job_id, nextval('pgbaton.position_seq'), pgbaton._day(v_now), v_labels.queue_id, v_labels.lane_id,
         'pending', true
-    );
+    )
+    -- In the statement that writes: see _is_seen_by_all.
+    returning exists (select from pgbaton.sleeper as s where s.id >= v_sleepers_from) into v_has_sleepers;
+    if v_has_sleepers then
+        perform pgbaton._wake(array[v_labels.lane_id]);
+    end if;
     return v_job_id;
 end;
 $$;
 comment on function pgbaton._add_plain_job(text, jsonb, integer, text, text[]) is
 'The short way of enqueue_job for the plainest job: one of a standard queue and a lane that is there, under READ
-COMMITTED, while nobody sleeps and no grant narrows anybody. Few statements: starting one costs more than what it does for one
+COMMITTED, while no grant narrows anybody. Few statements: starting one costs more than what it does for one
 job. Null when it is not that plain.';

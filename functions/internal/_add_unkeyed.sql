@@ -14,11 +14,9 @@ as $$
 declare
     v_now constant timestamptz := pgbaton._now();
     v_day constant date := pgbaton._day(v_now);
+    v_sleepers_from constant bigint := pgbaton._sleepers_from();
 begin
     perform pg_current_xact_id();  -- before a position is drawn: see _note_horizon
-    if exists (select from pgbaton.sleeper) then
-        perform pgbaton._wake(coalesce(lane_ids, '{}') || lane_id);
-    end if;
     return query
     with input as materialized (
         select
@@ -58,6 +56,9 @@ begin
         from runs as r
     )
     select i.id from input as i order by i.ordinal;
+    if exists (select from pgbaton.sleeper as s where s.id >= v_sleepers_from) then
+        perform pgbaton._wake(coalesce(lane_ids, '{}') || lane_id);
+    end if;
 end;
 $$;
 comment on function pgbaton._add_unkeyed(

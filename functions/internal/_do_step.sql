@@ -9,7 +9,7 @@ begin
         when 'log of blocked keys' then perform pgbaton._log_blocks(at);
         when 'dedup ids' then perform pgbaton._forget_dedup_ids(at);
         when 'rows staged by Spark' then perform pgbaton.spark_gc();
-        when 'sleepers' then delete from pgbaton.sleeper as s where s.asleep_at < at - interval '5 minutes';
+        when 'sleepers' then perform pgbaton._tidy_sleepers();
         -- Each start of a worker may bring a new name.
         when 'workers' then delete from pgbaton.worker as w where w.heartbeat_at < at - interval '1 day';
         when 'lease losses' then perform pgbaton._merge_lease_losses();

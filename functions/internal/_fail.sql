@@ -5,9 +5,12 @@ returns void
 language plpgsql volatile
 as $$
 declare
+    v_sleepers_from constant bigint := pgbaton._sleepers_from();
     v_now constant timestamptz := pgbaton._now();
     v_opened pgbaton.span[];
     v_refused pgbaton.span[];
+    v_line_queue_ids integer[];
+    v_line_keys text[];
     v_ready_lanes integer[];
     v_later_lanes integer[];
     v_next_at timestamptz;
@@ -80,9 +83,6 @@ begin
         -- Of stately another job of the key may have come to where this one would be retried, since that was looked at.
         on conflict do nothing
         returning lo
-    ), queued as (
-        insert into pgbaton.baton_release (queue_id, singleton_key)
-        select (f.span).queue_id, (f.span).singleton_key from failing as f where f.is_back_in_line
     ), noted as (
         insert into pgbaton.job_error (job_id, failed_at, day, attempt, worker_id, message)
         select f.job_id, v_now, (f.span).day, (f.span).attempt, (f.span).worker_id, f.message from failing as f
@@ -109,11 +109,13 @@ begin
     )
     select
         array_agg(f.span) filter (where not f.keeps_key),
+        array_agg((f.span).queue_id) filter (where f.is_back_in_line),
+        array_agg((f.span).singleton_key) filter (where f.is_back_in_line),
         array_agg(distinct (f.span).lane_id) filter (where f.is_ready),
         array_agg(distinct (f.span).lane_id) filter (where f.again_at > v_now),
         min(f.again_at) filter (where f.again_at > v_now),
         array_agg(f.span) filter (where f.job_id not in (select p.lo from put_back as p))
-    into v_opened, v_ready_lanes, v_later_lanes, v_next_at, v_refused
+    into v_opened, v_line_queue_ids, v_line_keys, v_ready_lanes, v_later_lanes, v_next_at, v_refused
     from failing as f;
     if v_refused is not null then
         insert into pgbaton.span (
@@ -129,13 +131,14 @@ begin
         where r.job_id = s.lo and r.day = s.day;
     end if;
 
-    if v_ready_lanes is not null and exists (select from pgbaton.sleeper) then
+    if v_ready_lanes is not null and exists (select from pgbaton.sleeper as s where s.id >= v_sleepers_from) then
         perform pgbaton._wake(v_ready_lanes);
     end if;
-    if v_later_lanes is not null and exists (select from pgbaton.sleeper) then
+    if v_later_lanes is not null and exists (select from pgbaton.sleeper as s where s.id >= v_sleepers_from) then
         perform pgbaton._wake(v_later_lanes, v_next_at);
     end if;
     perform pgbaton._pass_batons_of(v_opened);
+    perform pgbaton._release_keys(v_line_queue_ids, v_line_keys);
 end;
 $$;
 comment on function pgbaton._fail(pgbaton.span[], bigint[], text[], boolean, interval) is

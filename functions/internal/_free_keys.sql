@@ -15,8 +15,8 @@ begin
         );
     end if;
     if cardinality(v_sure) < cardinality(singleton_keys) then
-        insert into pgbaton.baton_release (queue_id, singleton_key)
-        select queue_id, u.singleton_key from unnest(singleton_keys) as u (singleton_key)
+        perform pgbaton._release_keys(array_agg(queue_id), array_agg(u.singleton_key))
+        from unnest(singleton_keys) as u (singleton_key)
         where u.singleton_key not in (select s.singleton_key from unnest(v_sure) as s (singleton_key));
     end if;
     return array(

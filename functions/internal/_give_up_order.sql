@@ -49,7 +49,7 @@ begin
         position = case when s.state = 'waiting' then t.position else s.position end
     from tickets as t
     where s.lo = t.lo;
-    perform pgbaton._wake(array(select l.id from pgbaton.lane as l where l.queue_id = queue.id));
+    perform pgbaton._wake_queues(array[queue.id]);
 end;
 $$;
 comment on function pgbaton._give_up_order(pgbaton.queue, boolean) is

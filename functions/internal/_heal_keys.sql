@@ -5,7 +5,8 @@ as $$
 declare
     v_place record;
     v_seen integer;
-    v_healed bigint;
+    v_queue_ids integer[];
+    v_keys text[];
 begin
     if not pgbaton._is_read_committed() then
         return 0;
@@ -28,8 +29,7 @@ begin
         ) as n
         where w.step < max_keys
     ), released as (
-        insert into pgbaton.baton_release (queue_id, singleton_key)
-        select w.queue_id, w.singleton_key
+        select array_agg(w.queue_id) as queue_ids, array_agg(w.singleton_key) as keys
         from waiting as w
         where w.step > 0 and not exists (
             select from pgbaton.span as s
@@ -41,13 +41,14 @@ begin
             where r.queue_id = w.queue_id and r.singleton_key = w.singleton_key
             offset 0
         )
-        returning queue_id
     )
-    select l.queue_id, l.singleton_key, l.step, (select count(*) from released)
-    into v_place.queue_id, v_place.singleton_key, v_seen, v_healed
+    select l.queue_id, l.singleton_key, l.step, r.queue_ids, r.keys
+    into v_place.queue_id, v_place.singleton_key, v_seen, v_queue_ids, v_keys
     from waiting as l
+    cross join released as r
     order by l.step desc
     limit 1;
+    perform pgbaton._release_keys(v_queue_ids, v_keys);
 
     -- The next call goes on where this one stopped, or begins again at the end.
     if v_seen < max_keys then
@@ -59,7 +60,7 @@ begin
     where v_seen > 0 or exists (select from pgbaton.heal_place as h where h.queue_id > 0)
     on conflict on constraint heal_place_pkey do update
     set queue_id = excluded.queue_id, singleton_key = excluded.singleton_key;
-    return v_healed;
+    return coalesce(cardinality(v_keys), 0);
 end;
 $$;
 comment on function pgbaton._heal_keys(integer) is

@@ -14,6 +14,7 @@ language plpgsql volatile
 as $$
 declare
     v_now constant timestamptz := pgbaton._now();
+    v_sleepers_from constant bigint := pgbaton._sleepers_from();
     v_is_fifo constant boolean := queue.policy = 'fifo';
     v_line_keys text[];  -- distinct
     v_firsts integer[];  -- of each of them the first span that stands in line
@@ -69,9 +70,6 @@ begin
         end if;
     end loop;
 
-    if exists (select from pgbaton.sleeper) then
-        perform pgbaton._wake(coalesce(lane_ids, '{}') || lane_id);
-    end if;
     perform pg_current_xact_id();  -- before a position is drawn: see _note_horizon
     -- The order of keys: a ticket is good for 64 ids, as a span is. What is claimable draws one of its own, since
     -- watermarks measure by them how many dead rows a claim may pass.
@@ -101,6 +99,9 @@ begin
                 unnest(singleton_keys) as singleton_key, unnest(v_is_head) as is_head
         ) as s
     ) as i;
+    if exists (select from pgbaton.sleeper as s where s.id >= v_sleepers_from) then
+        perform pgbaton._wake(coalesce(lane_ids, '{}') || lane_id);
+    end if;
 end;
 $$;
 comment on function pgbaton._line_up_keyed(

@@ -12,7 +12,7 @@ begin
     end if;
     -- Somebody who finds a key of the stripe idle has not committed, or our snapshot is older: whether the key is busy
     -- cannot be told. The job waits, and the next claim passes the baton.
-    insert into pgbaton.baton_release (queue_id, singleton_key) values (queue_id, singleton_key);
+    perform pgbaton._release_keys(array[queue_id], array[singleton_key]);
     return false;
 end;
 $$;

@@ -5,10 +5,13 @@ returns bigint
 language plpgsql volatile
 as $$
 declare
+    v_sleepers_from constant bigint := pgbaton._sleepers_from();
     v_los bigint[];
     v_positions bigint[];
     v_count bigint;
     v_lane_ids integer[];
+    v_line_queue_ids integer[];
+    v_line_keys text[];
 begin
     with due as materialized (
         select s.lo
@@ -46,13 +49,16 @@ begin
         )
         -- Not a join: where the table seems to be empty it would read all of the index, dead entries included.
         where s.lo = any (v_los)
-        returning s.hi - s.lo + 1 as jobs, s.lane_id, s.state, s.queue_id, s.singleton_key
-    ), queued as (
-        insert into pgbaton.baton_release (queue_id, singleton_key)
-        select m.queue_id, m.singleton_key from made_due as m where m.state = 'waiting'
+        returning s.hi - s.lo + 1 as jobs, s.lane_id, s.ready, s.state, s.queue_id, s.singleton_key
     )
-    select coalesce(sum(m.jobs), 0), array_agg(distinct m.lane_id) into v_count, v_lane_ids from made_due as m;
-    if v_count > 0 and exists (select from pgbaton.sleeper) then
+    select
+        coalesce(sum(m.jobs), 0), array_agg(distinct m.lane_id) filter (where m.ready),
+        array_agg(m.queue_id) filter (where m.state = 'waiting'),
+        array_agg(m.singleton_key) filter (where m.state = 'waiting')
+    into v_count, v_lane_ids, v_line_queue_ids, v_line_keys
+    from made_due as m;
+    perform pgbaton._release_keys(v_line_queue_ids, v_line_keys);
+    if v_lane_ids is not null and exists (select from pgbaton.sleeper as s where s.id >= v_sleepers_from) then
         perform pgbaton._wake(v_lane_ids);
     end if;
     return v_count;

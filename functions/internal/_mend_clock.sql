@@ -35,9 +35,7 @@ begin
     where w.heartbeat_at > v_limit;
     update pgbaton.sleeper as s
     set asleep_at = at, asleep_until = at + (s.asleep_until - s.asleep_at)
-    where s.worker_id = any (array(
-        select o.worker_id from pgbaton.sleeper as o where o.asleep_at > v_limit for update skip locked
-    ));
+    where s.id = any (array(select o.id from pgbaton.sleeper as o where o.asleep_at > v_limit for update skip locked));
     -- A count of ended jobs rests for a while.
     update pgbaton.counted_day as d set counted_at = at, next_at = at where d.day = '-infinity' and d.counted_at > v_limit;
     -- As cron does: by less than three hours, what ran in the time that comes twice does not run again.

@@ -5,6 +5,7 @@ returns pgbaton.span[]
 language plpgsql volatile
 as $$
 declare
+    v_sleepers_from constant bigint := pgbaton._sleepers_from();
     v_is_fresh constant boolean := pgbaton._is_read_committed();
     v_now constant timestamptz := pgbaton._now();
     v_promoted pgbaton.span[];
@@ -72,7 +73,7 @@ begin
         inner join unnest(v_los, v_his) as r (lo, hi) on r.lo = p.lo
         cross join lateral generate_series(p.lo + 1, least(p.lo + 8, r.hi)) as n (lo);
     end if;
-    if cardinality(v_promoted) > 0 and exists (select from pgbaton.sleeper) then
+    if cardinality(v_promoted) > 0 and exists (select from pgbaton.sleeper as s where s.id >= v_sleepers_from) then
         perform pgbaton._wake(array(select distinct p.lane_id from unnest(v_promoted) as p where p.ready));
     end if;
     return v_promoted;

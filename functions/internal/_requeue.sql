@@ -3,6 +3,7 @@ returns void
 language plpgsql volatile
 as $$
 declare
+    v_sleepers_from constant bigint := pgbaton._sleepers_from();
     v_is_ready constant boolean := run_at <= pgbaton._now();
     v_los bigint[];
     v_refused pgbaton.span[];
@@ -41,8 +42,8 @@ begin
             array_fill('another job of its key waits to be retried'::text, array[cardinality(v_refused)]), false, null
         );
     end if;
-    insert into pgbaton.baton_release (queue_id, singleton_key)
-    select s.queue_id, s.singleton_key from unnest(spans) as s
+    perform pgbaton._release_keys(array_agg(s.queue_id), array_agg(s.singleton_key))
+    from unnest(spans) as s
     where s.policy is null and s.key_position is not null and s.held_key is null;
 
     if not v_is_ready then
@@ -50,14 +51,14 @@ begin
         perform pgbaton._pass_batons_of(
             array(select s::pgbaton.span from unnest(spans) as s where s.policy is not null)
         );
-        if exists (select from pgbaton.sleeper) then
+        if exists (select from pgbaton.sleeper as s where s.id >= v_sleepers_from) then
             perform pgbaton._wake(array(select distinct s.lane_id from unnest(spans) as s), run_at);
         end if;
     else
         -- Their place may lie below the lane's watermark.
         insert into pgbaton.rewind (lane_id, position)
         select s.lane_id, min(s.position) from unnest(spans) as s group by s.lane_id;
-        if exists (select from pgbaton.sleeper) then
+        if exists (select from pgbaton.sleeper as s where s.id >= v_sleepers_from) then
             perform pgbaton._wake(array(select distinct s.lane_id from unnest(spans) as s));
         end if;
     end if;

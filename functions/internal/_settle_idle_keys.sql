@@ -23,10 +23,12 @@ begin
         ) as t;
     end if;
 
-    insert into pgbaton.baton_release (queue_id, singleton_key)
-    select k.queue_id, k.singleton_key from unnest(v_kept_queue_ids, v_kept_keys) as k (queue_id, singleton_key)
-    union all
-    select u.queue_id, u.singleton_key from pgbaton._hand_on(v_open_queue_ids, v_open_keys) as u;
+    perform pgbaton._release_keys(array_agg(k.queue_id), array_agg(k.singleton_key))
+    from (
+        select k.queue_id, k.singleton_key from unnest(v_kept_queue_ids, v_kept_keys) as k (queue_id, singleton_key)
+        union all
+        select u.queue_id, u.singleton_key from pgbaton._hand_on(v_open_queue_ids, v_open_keys) as u
+    ) as k;
 end;
 $$;
 comment on function pgbaton._settle_idle_keys(integer[], text[]) is

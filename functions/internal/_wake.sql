@@ -1,25 +1,26 @@
-create or replace function pgbaton._wake(lane_ids integer[], run_at timestamptz default null)
+create or replace function pgbaton._wake(lane_ids integer[], at timestamptz default null)
 returns void
 language plpgsql volatile
 as $$
+declare
+    v_from constant bigint := pgbaton._sleepers_from();
+    v_found record;
 begin
-    -- A full queue would fail the transaction at its commit. Who is not woken looks by itself after max_wait.
-    if pg_notification_queue_usage() > 0.5 then
-        return;
-    end if;
-    perform pg_notify(c.channel, ''), nextval('pgbaton.wake_up_seq')
-    from (
-        select distinct s.channel
-        from pgbaton.sleeper as s
-        inner join pgbaton.lane as l on l.id = any (lane_ids)
-        where (s.queue_ids is null or l.queue_id = any (s.queue_ids))
+    select array_agg(s.id) as ids, array_agg(s.channel) as channels into v_found
+    from pgbaton.sleeper as s
+    where s.id >= v_from and (at is null or s.asleep_until > at) and exists (
+        select from pgbaton.lane as l
+        inner join pgbaton.queue as q on q.id = l.queue_id
+        where l.id = any (lane_ids) and not q.is_paused
+            and (s.queue_ids is null or l.queue_id = any (s.queue_ids))
             and (s.job_types is null or l.job_type = any (s.job_types))
             and l.tags @> s.tags
-            and (run_at is null or s.asleep_until > run_at)
-    ) as c;
+        offset 0
+    );
+    perform pgbaton._notify(v_found.ids, v_found.channels);
 end;
 $$;
 comment on function pgbaton._wake(integer[], timestamptz) is
-'Notifies each worker that is asleep on one of these lanes, once; none while the notification queue is more
-than half full. wake_up_seq counts them. With run_at, only those that would sleep longer: they come, find nothing
-yet, and lie down until then.';
+'Notifies each worker that is asleep on one of these lanes; with at, only those that would sleep longer: they come, find
+nothing yet, and lie down until then. Call it after the write that makes jobs claimable: whoever lies down too late to
+be seen here can tell then that this transaction is open (_is_seen_by_all).';

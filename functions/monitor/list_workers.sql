@@ -5,6 +5,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_allowed constant integer[] := pgbaton._allowed_queues('monitor');
+    v_sleepers_from constant bigint := pgbaton._sleepers_from();
 begin
     return query
     with running as (
@@ -12,6 +13,12 @@ begin
         from pgbaton.span as a
         where a.lease_until is not null and (v_allowed is null or a.queue_id = any (v_allowed))
         group by a.worker_id, a.queue_id
+    ), asleep as (
+        select a.worker_id, min(a.asleep_at) as asleep_at
+        from pgbaton.sleeper as a
+        where a.id >= v_sleepers_from and a.asleep_until > pgbaton._now() - interval '2 seconds'
+            and (v_allowed is null or a.queue_ids is null or a.queue_ids && v_allowed)
+        group by a.worker_id
     )
     select
         i.worker_id, w.capacity, w.tags, w.started_at, w.heartbeat_at, coalesce(r.jobs, 0), s.asleep_at,
@@ -19,7 +26,7 @@ begin
     from (
         select b.worker_id from pgbaton.worker as b
         union
-        select b.worker_id from pgbaton.sleeper as b
+        select b.worker_id from asleep as b
         union
         select b.worker_id from running as b
     ) as i
@@ -29,7 +36,7 @@ begin
         select sum(o.jobs)::bigint as jobs from running as o
         where o.worker_id = i.worker_id and (coalesce(w.queue_ids, '{}') = '{}' or o.queue_id = any (w.queue_ids))
     ) as r
-    left join pgbaton.sleeper as s on s.worker_id = i.worker_id
+    left join asleep as s on s.worker_id = i.worker_id
     where v_allowed is null or r.jobs > 0 or w.queue_ids && v_allowed
     order by i.worker_id;
 end;

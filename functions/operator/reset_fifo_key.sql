@@ -19,7 +19,7 @@ begin
     end if;
     if v_span.lo is null then
         -- Nobody holds it: have the next claim look whether somebody should.
-        insert into pgbaton.baton_release (queue_id, singleton_key) values (v_queue.id, singleton_key);
+        perform pgbaton._release_keys(array[v_queue.id], array[singleton_key]);
     elsif v_span.state = 'failed' then
         perform pgbaton._finish(
             pgbaton._carve(array[v_span.lo], array['failed']::pgbaton.job_state[]), 'failed', 'skipped'

@@ -8,6 +8,7 @@ set enable_bitmapscan = off
 set jit = off
 as $$
 declare
+    v_sleepers_from constant bigint := pgbaton._sleepers_from();
     v_span pgbaton.span;
 begin
     if extra_attempts is null or extra_attempts not between 0 and 1000000 then
@@ -51,7 +52,7 @@ begin
             message = format('another job of the key of job %s has come to stand where it would be retried', job_id),
             hint = 'Let that job end first.';
     end if;
-    if v_span.ready and exists (select from pgbaton.sleeper) then
+    if v_span.ready and exists (select from pgbaton.sleeper as s where s.id >= v_sleepers_from) then
         perform pgbaton._wake(array[v_span.lane_id]);
     end if;
     perform pgbaton._audit('retry_job', queue, job_id, v_span.singleton_key, null);

@@ -19,6 +19,7 @@ begin
     insert into pgbaton.queue_grant (queue_id, role_name, action, granted_at)
     values (v_queue.id, role, action, pgbaton._now())
     on conflict on constraint queue_grant_pkey do nothing;
+    perform pgbaton._wake_queues(null);  -- who may hear of what has changed
     perform pgbaton._audit('grant_queue', queue, null, null, format('%s to %s', action, role));
 end;
 $$;

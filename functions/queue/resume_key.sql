@@ -16,7 +16,9 @@ begin
             and s.held_key = resume_key.singleton_key
             and s.state in ('pending', 'retry', 'unknown_retry') and coalesce(s.run_at <= pgbaton._now(), true)
         returning s.lane_id into v_lane_id;
-        perform pgbaton._wake(array[v_lane_id]);
+        if found then
+            perform pgbaton._wake(array[v_lane_id]);
+        end if;
         perform pgbaton._audit('resume_key', queue, null, singleton_key, null);
     end if;
 end;

@@ -13,6 +13,7 @@ begin
     delete from pgbaton.queue_grant as g
     where g.queue_id = v_queue.id and g.role_name = role and g.action = revoke_queue.action;
     if found then
+        perform pgbaton._wake_queues(null);  -- who may hear of what has changed
         perform pgbaton._audit('revoke_queue', queue, null, null, format('%s from %s', action, role));
         return true;
     end if;

@@ -53,6 +53,9 @@ begin
     if v_new.policy = 'fifo' and on_exhausted = 'continue' then
         perform pgbaton._let_failed_go(v_old.id);
     end if;
+    if v_new.lease < v_old.lease then
+        perform pgbaton._wake_queues(array[v_old.id]);  -- nobody sleeps longer than a lease
+    end if;
     perform pgbaton._audit('update_queue', queue, null, null, null);
 end;
 $$;

@@ -18,6 +18,7 @@ declare
     v_now constant timestamptz := pgbaton._now();
     v_tags constant text[] := pgbaton._normal_tags(tags);
     v_queue_ids constant integer[] := pgbaton._claimable_queues(queues);
+    v_sleepers_from constant bigint := pgbaton._sleepers_from();
     v_is_tending boolean := not pgbaton._is_tended(v_now);
     v_token bigint;
     v_picked record;
@@ -49,7 +50,15 @@ begin
         end if;
         v_is_tending := true;  -- nothing is handed out without a look at what may have become due
     end loop;
-    delete from pgbaton.sleeper as s where s.worker_id = claim_job_batch.worker_id;
+    delete from pgbaton.sleeper as s
+    where s.id = any (array(
+        select o.id from pgbaton.sleeper as o
+        where o.worker_id = claim_job_batch.worker_id and o.id >= v_sleepers_from and o.role_name = pgbaton._actor()
+        for update skip locked
+    ));
+    if lease is not null then
+        perform pgbaton._wake_for_lease(v_queue_ids, pgbaton._after(v_now, lease));
+    end if;
     v_los := v_picked.los || v_picked.lone_los;
     v_resized_los := v_picked.resized_los;
     v_resized_his := v_picked.resized_his;

@@ -25,6 +25,11 @@ begin
         s.claimed_at, s.started_at, s.run_at, s.changed_at, s.day, s.queue_id, s.lane_id, s.state, s.attempt,
         s.extra_attempts, s.slot, s.ready, s.singleton_key, s.held_key, s.worker_id, s.policy
     from unnest(v_spans) as s;
+    if lease is not null then
+        perform pgbaton._wake_for_lease(
+            array(select distinct s.queue_id from unnest(v_spans) as s), pgbaton._after(v_now, lease)
+        );
+    end if;
     return query select * from pgbaton._verdicts(job_ids, v_spans, lease_token, 'cancel_requested');
 end;
 $$;

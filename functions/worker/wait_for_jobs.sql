@@ -17,7 +17,11 @@ declare
     v_now constant timestamptz := pgbaton._now();
     v_tags constant text[] := pgbaton._normal_tags(tags);
     v_queue_ids constant integer[] := pgbaton._claimable_queues(queues);
-    v_next_run_at timestamptz;
+    v_from constant bigint := pgbaton._sleepers_from();
+    v_is_tending boolean := not pgbaton._is_tended(v_now);
+    v_is_known boolean;
+    v_next_moment timestamptz;
+    v_sleeper pgbaton.sleeper;
 begin
     -- What is plainly right needs no call, as in claim_job_batch.
     if (octet_length(worker_id) between 1 and 255 and job_types is null
@@ -25,45 +29,60 @@ begin
     then
         perform pgbaton._check_claim(worker_id, job_types, 1, max_wait);
     end if;
-    -- Who sleeps and looks does the upkeep that a claim would do.
-    if not exists (
-        select from pgbaton.watermark as w
-        where w.kind = 'sweep' and w.lane_id = 0 and w.value between
-            pgbaton._micros(v_now - interval '10 seconds') and pgbaton._micros(v_now + interval '10 seconds')
-    ) then
-        perform pgbaton._sweep();
-    end if;
-    channel := 'pgbaton_' || left(md5(worker_id), 16);
-    wait := coalesce(max_wait, '30 seconds');
-    insert into pgbaton.sleeper as s (worker_id, channel, queue_ids, job_types, tags, asleep_at, asleep_until)
-    values (
-        worker_id, channel, case when queues is not null then v_queue_ids end, job_types, v_tags, v_now,
-        pgbaton._after(v_now, wait)
-    )
-    on conflict on constraint sleeper_pkey do update
-    set queue_ids = excluded.queue_ids, job_types = excluded.job_types, tags = excluded.tags,
-        asleep_at = excluded.asleep_at, asleep_until = excluded.asleep_until;
+    v_sleeper := pgbaton._sleeper_of(v_from, worker_id, pgbaton._heard_queues(queues), job_types, v_tags);
+    -- Committed, and not so long ago that somebody may have raised the floor above it: _tidy_sleepers leaves 64 below
+    -- the last number.
+    v_is_known := v_sleeper.id is not null and v_sleeper.registered_by is distinct from pg_current_xact_id_if_assigned() and (
+        v_sleeper.seen_from is not null
+        or v_sleeper.id > pg_sequence_last_value('pgbaton.sleeper_id_seq') - 64
+    );
+    channel := v_sleeper.channel;
+    loop
+        -- The upkeep that a claim would do.
+        if v_is_tending then
+            perform pgbaton._tend(v_now);
+        elsif exists (select from pgbaton.baton_release) then
+            perform pgbaton._pass_released();
+        end if;
+        -- Before it looks for jobs, so that it sees those of whoever has just ended.
+        if v_is_known and not v_sleeper.is_settled then
+            v_sleeper.seen_from := coalesce(v_sleeper.seen_from, pg_current_xact_id());
+            v_sleeper.is_settled := pgbaton._is_seen_by_all(v_sleeper.seen_from);
+        end if;
+        if (pgbaton._lane_heads(v_queue_ids, job_types, v_tags, 1)).lane_ids is not null then
+            wait := '0';
+            return;
+        end if;
+        -- A lease that somebody takes meanwhile does not end before that, or wakes who sleeps.
+        wait := least(
+            coalesce(max_wait, '30 seconds'),
+            (select min(q.lease) from pgbaton.queue as q where q.id = any (v_queue_ids))
+        );
+        v_next_moment := pgbaton._next_moment(v_queue_ids, pgbaton._after(v_now, wait));
+        exit when v_is_tending or v_next_moment > v_now or v_next_moment is null;
+        v_is_tending := true;
+    end loop;
 
-    if (pgbaton._lane_heads(v_queue_ids, job_types, v_tags, 1)).lane_ids is not null then
-        wait := '0';
-        return;
+    if v_next_moment > v_now then
+        wait := v_next_moment - v_now;
     end if;
-    select s.run_at into v_next_run_at
-    from pgbaton.span as s
-    where not s.ready and s.state in ('pending', 'retry', 'unknown_retry') and s.run_at >= v_now - interval '1 minute'
-    order by s.run_at
-    limit 1;
-    if v_next_run_at < pgbaton._after(v_now, wait) then
-        wait := greatest(v_next_run_at - v_now, '0');
-        update pgbaton.sleeper as s set asleep_until = v_next_run_at where s.worker_id = wait_for_jobs.worker_id;
+    if not v_sleeper.is_settled or v_next_moment <= v_now
+        or exists (select from pgbaton.baton_release as r where r.queue_id = any (v_queue_ids))
+    then
+        wait := least(wait, '0.2 seconds');
     end if;
+    v_sleeper.asleep_until := pgbaton._after(v_now, wait);
+    if not v_is_known then
+        v_sleeper.registered_by := pg_current_xact_id();
+    end if;
+    perform pgbaton._lie_down(v_sleeper);
 end;
 $$;
 comment on function pgbaton.wait_for_jobs(text, text[], text[], text[], interval, out text, out interval) is
-'Says that a worker goes to sleep until there is work for it. It listens on the channel first (it is the same
-for the same worker_id), calls this in a transaction of its own, sleeps for wait or until it is notified, and
-claims: wait is 0 when there is work now, and never longer than until the next job is due. Who makes a job
-claimable, or due before the wait is over, notifies each matching sleeper; a job that was enqueued in a
-transaction open at this moment may not, so wait is never longer than max_wait. Who slept that long may call it
-again instead of a claim: it does the thorough upkeep of one when nobody has for ten seconds. Raises PB001,
-22004 or 22023.';
+'Says that a worker goes to sleep until there is work for it. It calls this in a transaction of its own, sleeps for wait
+or until it is notified on channel (the same each time for a role and worker_id: listen first, then call again), and
+calls this again or claims, at once when wait is 0. Who makes a job of its filter claimable, or due before the wait is
+over, notifies it in that commit, once: until it calls again it is notified no more. wait ends with the next due time
+or lease of its queues and is never longer than max_wait (default: 30 s). It is 0.2 s at most on the first call after
+a claim or a notification, and for as long as an open transaction may make a job claimable without having seen that it
+sleeps. It does the upkeep that a claim does. Raises PB001, 22004 or 22023.';

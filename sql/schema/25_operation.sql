@@ -112,23 +112,54 @@ comment on column pgbaton.queue_grant.role_name is 'The role.';
 comment on column pgbaton.queue_grant.action is 'enqueue, work, operate or monitor.';
 comment on column pgbaton.queue_grant.granted_at is 'When.';
 
+-- Asleep and waiting to be notified. Never updated in place and read from sleeper_floor_seq on: see _sleepers_from.
+create sequence pgbaton.sleeper_id_seq as bigint;
+comment on sequence pgbaton.sleeper_id_seq is 'Numbers of sleeper rows, uncached, so that they rise with time.';
+
+create sequence pgbaton.sleeper_floor_seq as bigint;
+comment on sequence pgbaton.sleeper_floor_seq is
+'No sleeper row below this number counts. A sequence, since its value belongs to no transaction and leaves no dead
+row.';
+
 create table pgbaton.sleeper (
-    worker_id text not null constraint sleeper_pkey primary key,
+    id bigint not null constraint sleeper_pkey primary key,
+    worker_id text not null,
+    role_name text not null,
     channel text not null,
     queue_ids integer[],
     job_types text[],
     tags text[] not null,
     asleep_at timestamptz not null,
-    asleep_until timestamptz not null
+    asleep_until timestamptz not null,
+    registered_by xid8 not null,
+    seen_from xid8,
+    is_settled boolean not null default false
 );
-comment on table pgbaton.sleeper is 'Workers that wait for work, and what they wait for.';
+comment on table pgbaton.sleeper is
+'Workers that wait for work, and what they wait for. Who makes a job claimable notifies those that it concerns and
+deletes their rows: a worker that was notified and has not come back is notified by nobody else.';
+comment on column pgbaton.sleeper.id is 'Number: a new one each time that the row is written.';
 comment on column pgbaton.sleeper.worker_id is 'The worker.';
+comment on column pgbaton.sleeper.role_name is 'Role that called: another role''s worker of this name is another one.';
 comment on column pgbaton.sleeper.channel is 'Channel it listens on.';
 comment on column pgbaton.sleeper.queue_ids is 'Queues it asks for; null is all.';
 comment on column pgbaton.sleeper.job_types is 'Job types it asks for; null is all.';
 comment on column pgbaton.sleeper.tags is 'Tags it asks for.';
 comment on column pgbaton.sleeper.asleep_at is 'Since when.';
 comment on column pgbaton.sleeper.asleep_until is 'When it looks for work without being woken.';
+comment on column pgbaton.sleeper.registered_by is 'Transaction that wrote it first.';
+comment on column pgbaton.sleeper.seen_from is
+'Who makes jobs claimable in a transaction with this id or a later one has seen the row. Null while nobody can tell.';
+comment on column pgbaton.sleeper.is_settled is
+'Whether everybody who makes jobs claimable has seen it, or ended before its worker last looked.';
+
+create table pgbaton.channel_secret (
+    secret text not null constraint channel_secret_pkey primary key
+);
+comment on table pgbaton.channel_secret is
+'One row, made at installation: without it nobody can tell the channel of another role''s worker.';
+comment on column pgbaton.channel_secret.secret is 'Random.';
+insert into pgbaton.channel_secret (secret) select gen_random_uuid()::text || gen_random_uuid()::text;
 
 create table pgbaton.heal_place (
     is_only boolean not null default true constraint heal_place_pkey primary key

@@ -34,6 +34,7 @@ create index rewind_lane_idx on pgbaton.rewind (lane_id, position);
 create index baton_release_key_idx on pgbaton.baton_release (queue_id, singleton_key);
 -- health: what claims set aside.
 create index audit_set_aside_idx on pgbaton.audit (at) where action = 'set_aside';
+create index sleeper_worker_id_idx on pgbaton.sleeper (worker_id, id);
 create index lease_loss_queue_id_idx on pgbaton.lease_loss (queue_id);
 
 -- What has no primary key: a publication for all tables would make its updates and deletes fail. Nothing is logged for
