@@ -49,7 +49,7 @@ begin
         position = case when s.state = 'waiting' then t.position else s.position end
     from tickets as t
     where s.lo = t.lo;
-    perform pgbaton._wake_queues(array[queue.id]);
+    perform pgbaton._wake_lanes_of(queue.id);
 end;
 $$;
 comment on function pgbaton._give_up_order(pgbaton.queue, boolean) is

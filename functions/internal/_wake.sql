@@ -10,8 +10,7 @@ begin
     from pgbaton.sleeper as s
     where s.id >= v_from and (at is null or s.asleep_until > at) and exists (
         select from pgbaton.lane as l
-        inner join pgbaton.queue as q on q.id = l.queue_id
-        where l.id = any (lane_ids) and not q.is_paused
+        where l.id = any (lane_ids)
             and (s.queue_ids is null or l.queue_id = any (s.queue_ids))
             and (s.job_types is null or l.job_type = any (s.job_types))
             and l.tags @> s.tags

@@ -8,7 +8,8 @@ declare
 begin
     select array_agg(s.id) as ids, array_agg(s.channel) as channels into v_found
     from pgbaton.sleeper as s
-    where s.id >= v_from and s.asleep_until > lease_until and (s.queue_ids is null or s.queue_ids && queue_ids);
+    where s.id >= v_from and s.asleep_until > lease_until
+        and (s.queue_ids is null or s.queue_ids && _wake_for_lease.queue_ids);
     perform pgbaton._notify(v_found.ids, v_found.channels);
 end;
 $$;

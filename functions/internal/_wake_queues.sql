@@ -10,7 +10,9 @@ begin
     lock table pgbaton.span in row exclusive mode;
     select array_agg(s.id) as ids, array_agg(s.channel) as channels into v_found
     from pgbaton.sleeper as s
-    where s.id >= v_from and (queue_ids is null or s.queue_ids is null or s.queue_ids && queue_ids);
+    where s.id >= v_from and (
+            _wake_queues.queue_ids is null or s.queue_ids is null or s.queue_ids && _wake_queues.queue_ids
+        );
     perform pgbaton._notify(v_found.ids, v_found.channels);
 end;
 $$;

@@ -10,7 +10,7 @@ begin
     update pgbaton.queue as q set is_paused = false where q.id = v_queue.id and q.is_paused <> false;
     if found then
         perform pgbaton._audit('resume_queue', queue, null, null, null);
-        perform pgbaton._wake_queues(array[v_queue.id]);
+        perform pgbaton._wake_lanes_of(v_queue.id);
     end if;
 end;
 $$;

@@ -51,7 +51,7 @@ begin
         end if;
         if (pgbaton._lane_heads(v_queue_ids, job_types, v_tags, 1)).lane_ids is not null then
             wait := '0';
-            return;
+            exit;
         end if;
         -- A lease that somebody takes meanwhile does not end before that, or wakes who sleeps.
         wait := least(
@@ -63,7 +63,7 @@ begin
         v_is_tending := true;
     end loop;
 
-    if v_next_moment > v_now then
+    if wait > '0' and v_next_moment > v_now then
         wait := v_next_moment - v_now;
     end if;
     if not v_sleeper.is_settled or v_next_moment <= v_now
@@ -71,7 +71,7 @@ begin
     then
         wait := least(wait, '0.2 seconds');
     end if;
-    v_sleeper.asleep_until := pgbaton._after(v_now, wait);
+    v_sleeper.asleep_until := pgbaton._after(v_now, greatest(wait, '0.2 seconds'));
     if not v_is_known then
         v_sleeper.registered_by := pg_current_xact_id();
     end if;

@@ -136,7 +136,7 @@ begin
         'grants', (select md5(string_agg(g::text, ' ' order by g.queue_id, g.role_name, g.action)) from pgbaton.queue_grant as g),
         'subscriptions', (select md5(string_agg(b::text, ' ' order by b.queue_id, b.topic_pattern)) from pgbaton.subscription as b),
         'schedules', (select md5(string_agg(c::text, ' ' order by c.name)) from pgbaton.schedule as c),
-        'sleepers', (select md5(string_agg(a::text, ' ' order by a.worker_id)) from pgbaton.sleeper as a),
+        'sleepers', (select md5(string_agg(a::text, ' ' order by a.id)) from pgbaton.sleeper as a),
         'errors', (select count(*) from pgbaton.job_error),
         'audit', (select count(*) from pgbaton.audit)
     );

@@ -30,13 +30,18 @@ class Sleeper:
         return row
 
     def heard(self) -> int:
-        """How often it was notified until now: a notification of our own ends the list."""
+        """How often it was notified until now; then it lies down again.
+
+        A notification of our own ends the list.
+        """
         self.conn.execute("select pg_notify(%s, %s)", (self.channel, END))
         count = 0
         for message in self.conn.notifies():
             if message.payload == END:
                 break
             count += 1
+        if count:
+            self.wait()
         return count
 
 

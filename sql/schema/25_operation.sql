@@ -154,12 +154,14 @@ comment on column pgbaton.sleeper.is_settled is
 'Whether everybody who makes jobs claimable has seen it, or ended before its worker last looked.';
 
 create table pgbaton.channel_secret (
-    secret text not null constraint channel_secret_pkey primary key
+    is_only boolean not null default true constraint channel_secret_pkey primary key
+    constraint channel_secret_is_only_check check (is_only),
+    secret text not null
 );
 comment on table pgbaton.channel_secret is
-'One row, made at installation: without it nobody can tell the channel of another role''s worker.';
+'At most one row, made when the first worker sleeps: without it nobody can tell the channel of another role''s worker.';
+comment on column pgbaton.channel_secret.is_only is 'Always true.';
 comment on column pgbaton.channel_secret.secret is 'Random.';
-insert into pgbaton.channel_secret (secret) select gen_random_uuid()::text || gen_random_uuid()::text;
 
 create table pgbaton.heal_place (
     is_only boolean not null default true constraint heal_place_pkey primary key

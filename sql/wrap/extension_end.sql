@@ -8,7 +8,7 @@ begin
         select c.oid
         from pg_class as c
         where c.relnamespace = 'pgbaton'::regnamespace and c.relkind in ('r', 'p', 'S')
-            and c.relpersistence <> 'u' and c.relname <> 'channel_secret'  -- the restored one makes its own
+            and c.relpersistence <> 'u'
         order by c.oid
     loop
         perform pg_extension_config_dump(v_relation, '');

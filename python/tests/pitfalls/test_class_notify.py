@@ -41,8 +41,8 @@ def test_the_listener_is_killed(fifo: Session, open_session: Open) -> None:
     job = fifo.enqueue("q", "k")
     assert notified(other) == [channel]
     assert run_all(other) == [job]
-    # Its row stays until maintenance finds it old, and hurts nobody.
-    assert ("doomed",) in fifo.rows("select worker_id from pgbaton.sleeper")
+    # It was notified as well, and is from now on nobody who sleeps.
+    assert fifo.rows("select worker_id from pgbaton.sleeper") == []
     assert fifo.enqueue("q", "k")
 
 
