@@ -50,8 +50,8 @@ UNKNOWN_TYPE_DELAY = timedelta(minutes=1)
 BUSY_KEY_DELAY = timedelta(seconds=1)
 GRACE = 2.0
 """Seconds that interrupted handlers get to end, and the last calls to succeed."""
-LONGEST_SLEEP = timedelta(minutes=4)
-"""After five minutes the server takes nobody for asleep any more."""
+LONGEST_SLEEP = timedelta(days=1)
+"""The longest that the server lets anybody sleep."""
 POLL = timedelta(seconds=1)
 """How often to ask for work while nothing can be heard."""
 
@@ -291,11 +291,10 @@ class Engine:
             seconds = self.settings.poll_every.total_seconds() * random.uniform(0.5, 1)  # noqa: S311
             await happens(self._work, seconds)
             return
-        longest = self._longest_sleep.total_seconds()
         while True:
             seconds = await self._slumber.seconds()
             # A claim would find no more than the next look of wait_for_jobs does.
-            if await happens(self._work, seconds) or seconds < longest:
+            if await happens(self._work, seconds) or self._slumber.has_found:
                 return
 
     @property

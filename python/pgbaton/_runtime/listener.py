@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import uuid
 from typing import Any, LiteralString
 
 import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from pgbaton._runtime.waiting import happens
 
 log = logging.getLogger("pgbaton.worker")
 
@@ -21,6 +24,10 @@ KEEPALIVE = {
     "tcp_user_timeout": 25_000,
     "connect_timeout": 10,
 }
+QUIET = 60.0
+"""Seconds without a notification after which a listener proves that it hears."""
+ANSWER = 10.0
+"""Seconds that its own notification may take."""
 
 
 def watchful(dsn: str) -> str:
@@ -33,7 +40,9 @@ class Listener:
     """Sets an event whenever its channel is notified.
 
     When the connection is lost, all events are set, it connects again, and all are set once more:
-    who sleeps looks for work instead of trusting that nothing was missed.
+    who sleeps looks for work instead of trusting that nothing was missed. When nothing came for a
+    while it sends itself a notification. Who does not hear that (the other end is gone, or a pooler
+    has given the connection to somebody else) is replaced.
     """
 
     def __init__(self, dsn: str) -> None:
@@ -42,6 +51,8 @@ class Listener:
         self._connection: psycopg.AsyncConnection[Any] | None = None
         self._reader: asyncio.Task[None] | None = None
         self._turn = asyncio.Lock()
+        self._proof = uuid.uuid4().hex
+        self._has_proof = asyncio.Event()
 
     async def listen(self, channel: str, event: asyncio.Event) -> None:
         """Listens from when this returns on."""
@@ -93,7 +104,7 @@ class Listener:
             fallback_application_name="pgbaton listener",
         )
         # What arrives while it does something else than to listen.
-        connection.add_notify_handler(lambda notification: self._wake(notification.channel))
+        connection.add_notify_handler(lambda n: self._hear_of(n.channel, n.payload))
         try:
             for channel in list(self._events):
                 await execute(connection, "listen {}", channel)
@@ -132,19 +143,45 @@ class Listener:
                 delay = min(delay * 2, 10)
 
     async def _hear(self, connection: psycopg.AsyncConnection[Any]) -> None:
-        """Until the connection breaks. Its own notifies() would look ten times a second."""
+        """Until the connection breaks."""
+        while True:
+            if not await self._hears(connection, QUIET * random.uniform(1, 2)):  # noqa: S311
+                await self._prove(connection)
+
+    async def _hears(self, connection: psycopg.AsyncConnection[Any], seconds: float) -> bool:
+        """Whether something came in that time. Its notifies() would look ten times a second."""
         loop, socket = asyncio.get_running_loop(), connection.fileno()
         readable = asyncio.Event()
         loop.add_reader(socket, readable.set)
         try:
-            while True:
-                await readable.wait()
-                readable.clear()
-                connection.pgconn.consume_input()
-                while (notification := connection.pgconn.notifies()) is not None:
-                    self._wake(notification.relname.decode())
+            if not await happens(readable, seconds):
+                return False
         finally:
             loop.remove_reader(socket)
+        connection.pgconn.consume_input()
+        while (notification := connection.pgconn.notifies()) is not None:
+            self._hear_of(notification.relname.decode(), notification.extra.decode())
+        return True
+
+    async def _prove(self, connection: psycopg.AsyncConnection[Any]) -> None:
+        """Fails unless a notification of its own comes back."""
+        channel = next(iter(self._events), None)
+        if channel is None:
+            return
+        self._has_proof.clear()
+        try:
+            async with asyncio.timeout(ANSWER):
+                await connection.execute("select pg_notify(%s, %s)", [channel, self._proof])
+                while not self._has_proof.is_set():
+                    await self._hears(connection, ANSWER)
+        except TimeoutError:
+            raise psycopg.OperationalError("it hears nothing") from None
+
+    def _hear_of(self, channel: str, payload: str) -> None:
+        if payload == self._proof:
+            self._has_proof.set()
+        else:
+            self._wake(channel)
 
     def _wake(self, channel: str) -> None:
         for event in self._events.get(channel, ()):

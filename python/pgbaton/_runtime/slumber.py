@@ -9,7 +9,9 @@ from pgbaton._runtime.listener import Listener
 from pgbaton.models import Sleep
 
 POLL = 1.0
-"""Seconds between two looks while notifications would not be heard, or others hold the work."""
+"""Seconds between two looks while notifications would not be heard."""
+HELD = 0.2
+"""The same while others hold the work: they may give it back, which nobody would be told."""
 
 
 class Slumber:
@@ -34,6 +36,11 @@ class Slumber:
         """A claim brought jobs."""
         self._in_vain = 0
 
+    @property
+    def has_found(self) -> bool:
+        """Whether the last look saw work, for a claim."""
+        return self._in_vain > 0
+
     async def seconds(self) -> float:
         """Lies down; returns how long to sleep at most."""
         if self._channel is None:
@@ -43,7 +50,7 @@ class Slumber:
         seconds = (await self._lie_down()).wait.total_seconds()
         self._in_vain = self._in_vain + 1 if seconds == 0 else 0
         if self._in_vain > 1:  # others hold what there is for a moment
-            return min(0.01 * 2.0 ** min(self._in_vain, 10), POLL)
+            return min(0.01 * 2.0 ** min(self._in_vain, 10), HELD)
         return seconds if self._listener.is_up else min(seconds, POLL)
 
     async def end(self) -> None:

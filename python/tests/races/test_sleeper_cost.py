@@ -1,4 +1,4 @@
-"""What sleeping and waking costs, in blocks: the same after 20,000 times, also under an old snapshot."""
+"""What sleeping and waking costs, in blocks: the same after 20,000 times under an old snapshot."""
 
 from __future__ import annotations
 

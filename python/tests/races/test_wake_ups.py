@@ -1,4 +1,4 @@
-"""A worker that sleeps, alone on the server, hears of each job that becomes claimable, or looks in time.
+"""A worker that sleeps, alone on the server, hears of each job that becomes claimable, or looks.
 
 Each way in which one does, from the catalog, beside an overlapping transaction, in each order of
 their commits, isolation level and policy. The sleeper does what wait_for_jobs tells it.
@@ -245,7 +245,7 @@ class Party:
         try:
             self.call(self.session)
         except psycopg.Error as error:
-            assert error.sqlstate in ("40001", "55P03", "PB006"), error
+            assert error.sqlstate in ("40001", "55P03", "PB006"), error  # noqa: PT017
             self.is_undone = error.sqlstate != "PB006"
             self.session.rollback()
 
@@ -263,7 +263,7 @@ class Party:
             try:
                 self.call(self.session)
             except psycopg.Error as error:  # by now there is nothing to do any more
-                assert error.sqlstate[:2] == "PB", error
+                assert error.sqlstate[:2] == "PB", error  # noqa: PT017
                 self.session.rollback()
             else:
                 self.session.commit()

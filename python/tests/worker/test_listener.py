@@ -118,3 +118,44 @@ def test_who_is_cancelled_leaves_the_others_listening(
         await hears(dsn, "a", first)
 
     run(dsn, story)
+
+
+def prove_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "QUIET", 0.01)
+    monkeypatch.setattr(module, "ANSWER", 2.0)
+
+
+def test_it_proves_that_it_hears(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Again and again on one connection; nobody who sleeps is woken by it."""
+    prove_often(monkeypatch)
+
+    async def story(listener: Listener) -> None:
+        event = asyncio.Event()
+        await listener.listen("a", event)
+        connection = listener._connection
+        for _ in range(3):
+            listener._has_proof.clear()
+            await listener._has_proof.wait()
+        assert not event.is_set()
+        assert listener._connection is connection
+        await hears(dsn, "a", event)
+
+    run(dsn, story)
+
+
+def test_a_deaf_one_is_replaced(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As behind a pooler that has given its connection to somebody else."""
+
+    async def story(listener: Listener) -> None:
+        event = asyncio.Event()
+        await listener.listen("a", event)
+        deaf = listener._connection
+        assert deaf is not None
+        await listener._stop_reading()
+        await deaf.execute("unlisten *")
+        prove_often(monkeypatch)
+        listener._reader = asyncio.create_task(listener._read())
+        await until(lambda: listener._connection is not deaf and listener.is_up)
+        await hears(dsn, "a", event)
+
+    run(dsn, story)

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from pgbaton._runtime.listener import Listener
-from pgbaton._runtime.slumber import POLL, Slumber
+from pgbaton._runtime.slumber import HELD, POLL, Slumber
 from pgbaton.models import Sleep
 
 
@@ -61,7 +61,7 @@ def test_without_notifications_it_looks_every_second() -> None:
 def test_work_that_others_hold_is_looked_for_less_and_less() -> None:
     # After a night without work, too: it looks at once when there is some.
     assert sleeps([30] * 2000 + [0, 0, 0, 0]) == [30] * 2000 + [0, 0.04, 0.08, 0.16]
-    assert sleeps([0] * 3000)[-1] == POLL
+    assert sleeps([0] * 3000)[-1] == HELD
 
 
 def test_a_claim_that_brought_jobs_begins_anew() -> None:
