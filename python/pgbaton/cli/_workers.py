@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import importlib
 import logging
+import os
 import random
 import sys
+import threading
+import time
 import traceback
 from collections.abc import Callable
 from datetime import datetime
@@ -16,13 +19,17 @@ import psycopg
 import typer
 
 from pgbaton._runtime.patience import passes
-from pgbaton.cli._errors import fail, say, sentence
+from pgbaton.cli._errors import FAILED, fail, say, sentence
 from pgbaton.cli._io import AsJson, Dsn, client_of, print_answer, print_rows
 from pgbaton.cli._stop import Stop
 from pgbaton.cli._text import clean
 
 if TYPE_CHECKING:
     from pgbaton.worker import Worker
+
+
+PATIENCE = 10
+"""Seconds for which maintain waits for its last call once it is told to end."""
 
 
 class LogLevel(StrEnum):
@@ -104,20 +111,26 @@ def maintain(
     as_json: AsJson = False,
 ) -> None:
     """Run the upkeep that workers do: schedules, retries that are due, ended leases, retention."""
-    with client_of(dsn) as client:
-        done = client.run_maintenance()
     if every is None:
+        with client_of(dsn) as client:
+            done = client.run_maintenance()
         print_answer(done, _what(done), as_json)
         return
-    stop = Stop()
-    _say_what(done)
-    if not stop.wait(every):
-        _maintain_until(stop, dsn, every)
+    with client_of(dsn) as client:  # a wrong address ends it, as do rights that are missing
+        try:
+            _say_what(client.run_maintenance())
+        except psycopg.Error as error:
+            if not passes(error):
+                raise
+            _say_why(error)
+    _maintain_until(Stop(), dsn, every)
 
 
 def _maintain_until(stop: Stop, dsn: str, every: float) -> None:
-    """Connects again while the database is away, as a worker does."""
+    """Goes on whatever the database says, and connects again while it is away or only reads."""
+    threading.Thread(target=_end_in_time, args=[stop], daemon=True).start()
     delay = 0.1
+    stop.wait(every)
     while not stop.is_asked():
         try:
             with client_of(dsn) as client:
@@ -126,11 +139,22 @@ def _maintain_until(stop: Stop, dsn: str, every: float) -> None:
                     delay = 0.1
                     stop.wait(every)
         except psycopg.Error as error:
-            if not passes(error):
-                raise
-            say(f"pgbaton: has no database: {clean(sentence(error))}")
+            _say_why(error)
             stop.wait(delay * random.uniform(0.5, 1))  # noqa: S311
             delay = min(delay * 2, 10.0)
+
+
+def _end_in_time(stop: Stop) -> None:
+    """A call that does not come back keeps nobody waiting: what it had done is undone, or done."""
+    stop.wait()
+    time.sleep(PATIENCE)
+    say("pgbaton: ends without an answer to its last call")
+    os._exit(FAILED)
+
+
+def _say_why(error: psycopg.Error) -> None:
+    what = "has no database" if passes(error) else "run_maintenance failed"
+    say(f"pgbaton: {what}: {clean(sentence(error))}")
 
 
 def _say_what(done: dict[str, Any]) -> None:
@@ -139,4 +163,6 @@ def _say_what(done: dict[str, Any]) -> None:
 
 
 def _what(done: dict[str, Any]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in done.items() if value) or "nothing to do"
+    failed = [f"{name} failed ({clean(why)})" for name, why in done.get("failed", {}).items()]
+    did = [f"{name} {value}" for name, value in done.items() if value and name != "failed"]
+    return ", ".join(did + failed) or "nothing to do"

@@ -27,7 +27,9 @@ def test_f01_a_broken_key_is_set_aside(fifo: Session, sound: Sound) -> None:
     )
     other = fifo.enqueue("q", "another key")
     assert list(fifo.claim("q")) == [other]
-    assert fifo.one("select status from pgbaton.health() where check_name = 'broken keys'") == "warn"
+    assert (
+        fifo.one("select status from pgbaton.health() where check_name = 'broken keys'") == "warn"
+    )
     assert fifo.rows("select job_id from pgbaton.audit where action = 'set_aside'") == [(second,)]
     sound()
 
