@@ -2,19 +2,22 @@ create or replace function pgbaton._carve_history(job_ids bigint[])
 returns void
 language plpgsql volatile
 as $$
+declare
+    v_los bigint[];
+    v_first_day date;
+    v_last_day date;
 begin
+    select array_agg(f.lo), min(f.day), max(f.day) into v_los, v_first_day, v_last_day
+    from unnest(job_ids) as i (id)
+    cross join lateral (
+        select n.lo, n.day from pgbaton.job_history as n
+        where n.lo > i.id - 64 and n.lo <= i.id and n.hi >= i.id
+        order by n.lo
+        offset 0
+    ) as f;
     with whole as (
         delete from pgbaton.job_history as h
-        where (h.lo, h.day) in (
-            select f.lo, f.day
-            from unnest(job_ids) as i (id)
-            cross join lateral (
-                select n.lo, n.day from pgbaton.job_history as n
-                where n.lo > i.id - 64 and n.lo <= i.id and n.hi >= i.id
-                order by n.lo
-                offset 0
-            ) as f
-        )
+        where h.lo = any (v_los) and h.day >= v_first_day and h.day <= v_last_day
         returning h.*, coalesce(h.first_xid, pgbaton._xmin_of(h.xmin)) as xid
     ), kept as (
         -- What stays: runs of the ids that were not named.

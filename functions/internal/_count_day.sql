@@ -6,13 +6,20 @@ begin
     insert into pgbaton.job_count as c (queue_id, day, name, class, jobs, seconds)
     with failing as (
         select
-            e.job_id, l.queue_id, j.singleton_key, count(*) as attempts, min(e.failed_at) as first_at,
-            max(e.failed_at) as last_at
-        from pgbaton.job_error as e
-        inner join pgbaton.job as j on j.day = e.day and j.id = e.job_id
-        inner join pgbaton.lane as l on l.id = j.lane_id
-        where e.day = _count_day.day
-        group by e.job_id, l.queue_id, j.singleton_key
+            e.job_id, l.queue_id, j.singleton_key, e.attempts, e.first_at, e.last_at
+        from (
+            select n.job_id, count(*) as attempts, min(n.failed_at) as first_at, max(n.failed_at) as last_at
+            from pgbaton.job_error as n
+            where n.day = _count_day.day
+            group by n.job_id
+        ) as e
+        -- Each by its key, whatever the statistics say.
+        cross join lateral (
+            select k.lane_id, k.singleton_key from pgbaton.job as k
+            where k.day = _count_day.day and k.id = e.job_id
+            offset 0
+        ) as j
+        cross join lateral (select n.queue_id from pgbaton.lane as n where n.id = j.lane_id offset 0) as l
     ), counted as (
         select
             h.queue_id, h.state::text as name, h.hi - h.lo + 1 as jobs,
@@ -30,15 +37,21 @@ begin
                 else h.finished_at
             end - f.first_at)
         from failing as f
-        inner join pgbaton.queue as q on q.id = f.queue_id and q.policy = 'fifo'
-        inner join pgbaton.job_history as h on h.day = _count_day.day and h.lo = f.job_id
-        where f.singleton_key is not null
+        cross join lateral (
+            select n.policy, n.on_exhausted from pgbaton.queue as n where n.id = f.queue_id offset 0
+        ) as q
+        cross join lateral (
+            select n.state, n.finished_at from pgbaton.job_history as n
+            where n.day = _count_day.day and n.lo = f.job_id
+            offset 0
+        ) as h
+        where f.singleton_key is not null and q.policy = 'fifo'
     )
     select
         c.queue_id, _count_day.day, c.name, coalesce(width_bucket(c.seconds, pgbaton._class_bounds()), -1),
         sum(c.jobs), coalesce(sum(c.jobs * c.seconds), 0)
     from counted as c
-    inner join pgbaton.queue as q on q.id = c.queue_id  -- not one that was dropped
+    where exists (select from pgbaton.queue as q where q.id = c.queue_id offset 0)  -- not one that was dropped
     group by 1, 2, 3, 4
     on conflict on constraint job_count_pkey do update
     set jobs = greatest(c.jobs, excluded.jobs), seconds = greatest(c.seconds, excluded.seconds)

@@ -33,8 +33,11 @@ as $$
             s.started_at, s.changed_at, s.worker_id,
             coalesce(f.first_xid::text::bigint, pgbaton._xid_of(f.xmin, b.next_xid))
         from pgbaton.span as s
-        inner join pgbaton.job_error as f
-            on f.job_id = s.lo and f.day = s.day and f.attempt = s.attempt and f.failed_at = s.changed_at
+        cross join lateral (
+            select n.first_xid, n.xmin from pgbaton.job_error as n
+            where n.job_id = s.lo and n.day = s.day and n.attempt = s.attempt and n.failed_at = s.changed_at
+            offset 0
+        ) as f
         where s.state = 'failed' and not s.ready and s.run_at is null
     ) as e
     where (b.first_xid is null or e.xid >= b.first_xid)

@@ -9,11 +9,15 @@ begin
         array(
             select g.id
             from pgbaton.queue as q
-            inner join pgbaton.span as s on s.queue_id = q.id
+            -- The first of the queue to have failed, as the index has them.
+            cross join lateral (
+                select n.lo, n.hi from pgbaton.span as n
+                where n.queue_id = q.id and n.state = 'failed' and not n.ready and n.run_at is null
+                    and n.held_key is null and n.changed_at < pgbaton._after(at, -q.dead_letter_retention)
+                offset 0
+            ) as s
             cross join lateral generate_series(s.lo, s.hi) as g (id)
-            where q.dead_letter_retention is not null and s.state = 'failed' and not s.ready
-                and s.run_at is null and s.held_key is null
-                and s.changed_at < pgbaton._after(at, -q.dead_letter_retention)
+            where q.dead_letter_retention is not null
             limit 10000
         ),
         array['failed']::pgbaton.job_state[]

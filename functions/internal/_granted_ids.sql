@@ -11,6 +11,10 @@ begin
     return array(
         select i.id from unnest(job_ids) as i (id)
         where exists (
+            select from pgbaton.span as s
+            where s.lo > i.id - 64 and s.lo <= i.id and s.hi >= i.id and s.queue_id = any (v_allowed)
+            offset 0
+        ) or exists (
             select from pgbaton.job as j
             inner join pgbaton.lane as l on l.id = j.lane_id
             where j.id = i.id and l.queue_id = any (v_allowed)

@@ -11,6 +11,14 @@ declare
     v_strays boolean;
     v_overdue bigint;
     v_broken record;
+    -- Asked of each index: dead letters may be all there is in the table, and many.
+    v_has_work constant boolean := exists (select from pgbaton.span as s where s.ready)
+        or exists (select from pgbaton.span as s where s.lease_until is not null)
+        or exists (select from pgbaton.span as s where s.state = 'waiting')
+        or exists (
+            select from pgbaton.span as s
+            where not s.ready and s.state in ('pending', 'retry', 'unknown_retry', 'failed') and s.run_at is not null
+        );
 begin
     select count(*) into v_stale from pgbaton.worker as w
     where w.heartbeat_at < at - interval '2 minutes' and exists (
@@ -44,10 +52,10 @@ begin
     v_failing := pgbaton._failing_upkeep();
     check_name := 'maintenance';
     is_warn := v_failing.steps > 0 or coalesce(v_swept < at - interval '1 minute', true)
-        and exists (select from pgbaton.span as s where s.state <> 'failed');
+        and v_has_work;
     is_bad := coalesce(v_failing.since < at - interval '1 hour', false)
         or coalesce(v_swept < at - interval '1 hour', false)
-        and exists (select from pgbaton.span as s where s.state <> 'failed');
+        and v_has_work;
     detail := case
             when v_swept is null then 'There was no upkeep yet.' else format('The last upkeep was at %s.', v_swept)
         end || case
@@ -96,20 +104,24 @@ begin
     return next;
 
     select count(*) as jobs, count(*) filter (where s.held_key is not null) as keys into v_failed
-    from pgbaton.span as s
-    where s.state = 'failed' and not s.ready and s.run_at is null
-        and (_health_of_queues.queue_ids is null or s.queue_id = any (_health_of_queues.queue_ids));
+    from pgbaton.queue as q
+    cross join lateral (
+        select n.held_key from pgbaton.span as n
+        where n.queue_id = q.id and n.state = 'failed' and not n.ready and n.run_at is null
+        limit 10000
+    ) as s
+    where _health_of_queues.queue_ids is null or q.id = any (_health_of_queues.queue_ids);
     check_name := 'failed jobs';
     is_warn := v_failed.jobs > 0;
     is_bad := v_failed.keys > 0;
     detail := format(
-        '%s failed spans, of which %s hold up their key. pgbaton.blocked_keys() and list_dead_jobs() show them; '
+        '%s failed jobs, of which %s hold up their key (of a queue, 10000 are counted). pgbaton.blocked_keys() and list_dead_jobs() show them; '
         'retry_job(), skip_job() and purge_dead_jobs() clear them.', v_failed.jobs, v_failed.keys
     );
     return next;
 
     select count(*) as jobs, max(a.at) as last_at, (array_agg(a.job_id order by a.at desc))[1:5] as job_ids into v_broken
-    from pgbaton.audit as a
+    from (select n.* from pgbaton.audit as n order by n.id desc limit 10000) as a
     where a.action = 'set_aside' and a.at > _health_of_queues.at - interval '1 day' and (
         _health_of_queues.queue_ids is null
         or a.queue in (select q.name from pgbaton.queue as q where q.id = any (_health_of_queues.queue_ids))

@@ -10,7 +10,7 @@ begin
             union all
             select h.lo, h.hi
             from pgbaton.job_history as h
-            inner join pgbaton.queue as q on q.id = h.queue_id
+            cross join lateral (select n.retention from pgbaton.queue as n where n.id = h.queue_id offset 0) as q
             where h.day = _kept_of_day.day and h.finished_at > pgbaton._after(at, -q.retention)
             union all
             select unnest(c.los), unnest(c.his) from pgbaton.spark_chunk as c where c.day = _kept_of_day.day

@@ -8,7 +8,7 @@ begin
     return array(
         select g.id
         from pgbaton.span as s
-        inner join pgbaton.lane as l on l.id = s.lane_id
+        cross join lateral (select n.tags from pgbaton.lane as n where n.id = s.lane_id offset 0) as l
         cross join lateral generate_series(s.lo, s.hi) as g (id)
         where l.tags @> v_tags and s.state <> 'failed'
     );

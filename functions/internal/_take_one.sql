@@ -6,14 +6,18 @@ language plpgsql volatile
 as $$
 declare
     v_queue constant pgbaton.queue := pgbaton._require_queue(queue);
+    v_queue_id integer;
     v_spans pgbaton.span[];
 begin
     perform pgbaton._require_action(v_queue, 'operate');
-    if job_id is not null and not exists (
-        select from pgbaton.job as j
+    -- A live job is found by its span; for another one each day is looked at.
+    v_queue_id := coalesce((pgbaton._live_span(job_id)).queue_id, (
+        select l.queue_id from pgbaton.job as j
         inner join pgbaton.lane as l on l.id = j.lane_id
-        where j.id = _take_one.job_id and l.queue_id = v_queue.id
-    ) then
+        where j.id = _take_one.job_id
+        limit 1
+    ));
+    if job_id is not null and v_queue_id is distinct from v_queue.id then
         raise exception using
             errcode = 'PB002',
             message = format('job %s is not in queue "%s"', job_id, queue),

@@ -2,6 +2,10 @@ create or replace function pgbaton.list_workers()
 returns setof pgbaton.worker_info
 language plpgsql stable security definer
 set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
 as $$
 declare
     v_allowed constant integer[] := pgbaton._allowed_queues('monitor');
@@ -44,4 +48,4 @@ $$;
 comment on function pgbaton.list_workers() is
 'Workers that sent a heartbeat within the last day, sleep or hold jobs now, with how many; to a role that is
 narrowed, those that hold jobs of its queues or are narrowed to them. A name comes once for each narrowing. asleep_at: since when it waits to be notified; silent_for: time
-since its last heartbeat, by the clock of the server.';
+since its last heartbeat, by the clock of the server. Reads what is leased.';

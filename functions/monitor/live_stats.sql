@@ -34,11 +34,15 @@ begin
         where v_queue_ids is null or s.queue_id = any (v_queue_ids)
         group by 1, 2
     ) as c on c.queue_id = q.id
-    left join pgbaton.job as j on j.id = c.oldest_ready
+    left join lateral (
+        select k.created_at from pgbaton.job as k where k.id = c.oldest_ready offset 0
+    ) as j on true
     left join (
         select s.queue_id, count(*) as keys, min(s.changed_at) as since, max(r.retry_count) as retries
         from pgbaton.span as s
-        left join pgbaton.job_report as r on r.job_id = s.lo and r.day = s.day
+        left join lateral (
+            select n.retry_count from pgbaton.job_report as n where n.job_id = s.lo and n.day = s.day offset 0
+        ) as r on true
         where s.held_key is not null and s.slot <= 0 and s.state in ('failed', 'retry') and not s.ready
             and (v_queue_ids is null or s.queue_id = any (v_queue_ids))
         group by s.queue_id

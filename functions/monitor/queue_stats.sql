@@ -25,5 +25,5 @@ end;
 $$;
 comment on function pgbaton.queue_stats(text) is
 'One row for each queue (or the named one): its jobs by what they are doing, and the age of the job that is
-next.
+next. Reads all live jobs and what retention keeps of those that ended: live_stats does not, job_totals counts on.
 Raises PB001.';

@@ -2,6 +2,10 @@ create or replace function pgbaton.blocked_keys(queue text default null, include
 returns setof pgbaton.blocked_key
 language plpgsql stable security definer
 set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
 as $$
 declare
     v_queue_ids constant integer[] := pgbaton._queue_filter(queue, 'operate');
@@ -10,19 +14,27 @@ begin
     select
         q.name, s.held_key, s.lo, s.state,
         coalesce(s.changed_at, s.claimed_at, j.created_at),
-        s.attempt, r.last_error,
-        (
-            select coalesce(sum(w.hi - w.lo + 1), 0)::bigint from pgbaton.span as w
-            where w.queue_id = s.queue_id and w.singleton_key = s.held_key and w.state = 'waiting'
-        ),
+        s.attempt, r.last_error, w.jobs,
         case when s.state in ('pending', 'retry', 'unknown_retry') then s.run_at end
-    from pgbaton.span as s
-    inner join pgbaton.queue as q on q.id = s.queue_id
-    inner join pgbaton.job as j on j.id = s.lo and j.day = s.day
-    left join pgbaton.job_report as r on r.job_id = s.lo and r.day = s.day
-    where s.held_key is not null
-        and (v_queue_ids is null or s.queue_id = any (v_queue_ids))
-        and (s.state = 'failed' or include_busy or (s.state = 'retry' and not s.ready))
+    from pgbaton.queue as q
+    cross join lateral (
+        select n.* from pgbaton.span as n
+        where n.queue_id = q.id and n.slot is not null and n.held_key is not null
+            and (n.state = 'failed' or include_busy or (n.state = 'retry' and not n.ready))
+        offset 0
+    ) as s
+    cross join lateral (
+        select coalesce(sum(n.hi - n.lo + 1), 0)::bigint as jobs from pgbaton.span as n
+        where n.queue_id = s.queue_id and n.singleton_key = s.held_key and n.state = 'waiting'
+        offset 0
+    ) as w
+    cross join lateral (
+        select k.created_at from pgbaton.job as k where k.id = s.lo and k.day = s.day offset 0
+    ) as j
+    left join lateral (
+        select n.last_error from pgbaton.job_report as n where n.job_id = s.lo and n.day = s.day offset 0
+    ) as r on true
+    where v_queue_ids is null or q.id = any (v_queue_ids)
     order by 5, 3;
 end;
 $$;
@@ -30,4 +42,5 @@ comment on function pgbaton.blocked_keys(text, boolean) is
 'Keys that are held by a failed job or one that waits to be retried, longest first: which job, since when,
 after how many attempts, with what error, how many jobs wait behind it and when it runs again (null: not by
 itself). queue null: all.
-include_busy: keys whose job is running or about to run as well. Raises PB001.';
+include_busy: keys whose job is running or about to run as well. Reads the holders of all keys of the queue and who
+waits behind what it returns; get_blocked_keys reads failed jobs only. Raises PB001.';

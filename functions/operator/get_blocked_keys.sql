@@ -2,6 +2,10 @@ create or replace function pgbaton.get_blocked_keys(queue text)
 returns setof text
 language plpgsql stable security definer
 set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
 as $$
 declare
     v_queue constant pgbaton.queue := pgbaton._require_queue(queue);
@@ -15,5 +19,5 @@ begin
 end;
 $$;
 comment on function pgbaton.get_blocked_keys(text) is
-'Keys of a FIFO queue that are held by a failed job: retry_job, skip_job or delete_job lets them go on. Raises
-PB001.';
+'Keys of a FIFO queue that are held by a failed job: retry_job, skip_job or delete_job lets them go on. Reads the
+failed jobs of the queue. Raises PB001.';

@@ -2,6 +2,10 @@ create or replace function pgbaton.retry_jobs(queue text, filter jsonb default '
 returns bigint
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
 as $$
 declare
     v_queue constant pgbaton.queue := pgbaton._require_queue(queue);
@@ -11,7 +15,7 @@ declare
 begin
     perform pgbaton._require_action(v_queue, 'operate');
     perform pgbaton._check_filter(filter);
-    v_job_ids := array(select d.id from pgbaton._dead_jobs(array[v_queue.id], filter) as d order by d.id);
+    v_job_ids := pgbaton._dead_jobs(v_queue.id, filter);
     -- First all of their spans, then all of their keys, both sorted: what retry_job takes for one job. What somebody
     -- else retries meanwhile is passed over.
     v_job_ids := array(
@@ -41,4 +45,4 @@ comment on function pgbaton.retry_jobs(text, jsonb) is
 'Runs the failed jobs of a queue again in place, as retry_job does, and returns how many. filter narrows them,
 all of its keys must fit: job_type; tags (all of them); singleton_key; error (part of the last message);
 failed_after, failed_before (instants); payload (what the payload contains); extra_attempts (default 1) is
-granted to each. Raises PB001, PB006, 22004, 22007 (no instant) or 22023.';
+granted to each. Reads the failed jobs of the queue. Raises PB001, PB006, 22004, 22007 (no instant) or 22023.';

@@ -2,6 +2,10 @@ create or replace function pgbaton.spark_gc()
 returns bigint
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
 as $$
 declare
     v_now constant timestamptz := pgbaton._now();

@@ -17,8 +17,10 @@ begin
         j.created_at, e.run_at, e.claimed_at, e.started_at, e.ended_at, e.worker_id, r.retry_count, r.last_error,
         r.result
     from pgbaton._ended_between(after, until) as e
-    inner join pgbaton.lane as l on l.id = e.lane_id
-    inner join pgbaton.queue as q on q.id = e.queue_id
+    cross join lateral (
+        select n.job_type, n.tags, n.priority from pgbaton.lane as n where n.id = e.lane_id offset 0
+    ) as l
+    cross join lateral (select n.name from pgbaton.queue as n where n.id = e.queue_id offset 0) as q
     cross join lateral (
         select k.id, k.singleton_key, k.payload, k.created_at, k.day
         from pgbaton.job as k
@@ -26,7 +28,11 @@ begin
         order by k.id
         offset 0
     ) as j
-    left join pgbaton.job_report as r on r.job_id = j.id and r.day = j.day
+    left join lateral (
+        select n.retry_count, n.last_error, n.result from pgbaton.job_report as n
+        where n.job_id = j.id and n.day = j.day
+        offset 0
+    ) as r on true
     where (v_queue_ids is null or e.queue_id = any (v_queue_ids))
         and e.lo >= coalesce(first_id, 0) and e.lo <= coalesce(last_id, 9223372036854775807);
 end;
@@ -36,5 +42,6 @@ comment on function pgbaton.ended_jobs(jsonb, jsonb, text, bigint, bigint) is
 that the caller may monitor), and of a range of ended_jobs_ranges. A job that failed and is retried, deleted or
 dropped by retention before it is read is not there any more; one that was given up (unknown_stopped) and
 completed after all comes once in each state, as does a failed one that an operator skips.
+Reads what retention keeps of all that ended, and what has failed.
 Raises PB001, PB009, 22004 or 22023 for what is no offset, 55000 for one of another server or an until that this
 transaction does not reach: it began earlier, or reads from a replica that is behind.';

@@ -1,6 +1,8 @@
 -- Barriers: what a caller asks for, which may raise or tell what it sees, is computed for rows of their queues only.
 -- The day is compared as a range: an equality would offer the planner a hash join by day alone, which pairs each job of
 -- the day with every span. A span has at most 64 ids: said once more, so that one job finds its span through the index.
+-- The lane is that of the job, so that it cannot come between the two; queue and report are found by their keys,
+-- whatever the statistics say.
 create or replace view pgbaton.live_jobs with (security_barrier) as
 select
     j.id, q.name as queue, l.job_type, l.tags, l.priority, j.singleton_key, s.state, s.attempt,
@@ -10,10 +12,19 @@ select
 from pgbaton.span as s
 inner join pgbaton.job as j
     on j.day between s.day and s.day and j.id between s.lo and s.hi and s.lo > j.id - 64
-inner join pgbaton.lane as l on s.lane_id = l.id
-inner join pgbaton.queue as q on s.queue_id = q.id
-left join pgbaton.job_report as r on j.id = r.job_id and j.day = r.day
-where q.name in (select pgbaton.granted_queues('monitor'));
+inner join pgbaton.lane as l on j.lane_id = l.id
+cross join
+    lateral (
+        select n.name, n.max_attempts from pgbaton.queue as n
+        where n.id = s.queue_id
+        offset 0  -- noqa: AM09
+    ) as q
+left join lateral (
+    select n.retry_count, n.last_error, n.progress, n.current_stage from pgbaton.job_report as n
+    where n.job_id = j.id and n.day = j.day
+    offset 0  -- noqa: AM09
+) as r on true
+where q.name = any(array(select pgbaton.granted_queues('monitor')));
 comment on view pgbaton.live_jobs is
 'One row for each job that has not ended, with its state and payload. Ranges of range_id, the first id of those that
 are stored together, cut all jobs into parts that are read side by side.';
@@ -26,10 +37,19 @@ select
 from pgbaton.job_history as h
 inner join pgbaton.job as j
     on j.day between h.day and h.day and j.id between h.lo and h.hi and h.lo > j.id - 64
-inner join pgbaton.lane as l on h.lane_id = l.id
-inner join pgbaton.queue as q on h.queue_id = q.id
-left join pgbaton.job_report as r on j.id = r.job_id and j.day = r.day
-where q.name in (select pgbaton.granted_queues('monitor'));
+inner join pgbaton.lane as l on j.lane_id = l.id
+cross join
+    lateral (
+        select n.name, n.max_attempts from pgbaton.queue as n
+        where n.id = h.queue_id
+        offset 0  -- noqa: AM09
+    ) as q
+left join lateral (
+    select n.retry_count, n.last_error, n.result from pgbaton.job_report as n
+    where n.job_id = j.id and n.day = j.day
+    offset 0  -- noqa: AM09
+) as r on true
+where q.name = any(array(select pgbaton.granted_queues('monitor')));
 comment on view pgbaton.finished_jobs is
 'One row for each job that has ended, with its payload and result. range_id as in live_jobs.';
 
@@ -54,7 +74,7 @@ select
     b.ended_at, coalesce(b.ended_at, b.noted_at) - b.blocked_at as blocked_duration
 from pgbaton.key_block as b
 inner join pgbaton.queue as q on b.queue_id = q.id
-where q.name in (select pgbaton.granted_queues('monitor'));
+where q.name = any(array(select pgbaton.granted_queues('monitor')));
 comment on view pgbaton.long_blocked_keys is
 'Keys that were blocked for more than five minutes in the last 30 days; ended_at is null for those that still
 are.';

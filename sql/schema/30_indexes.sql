@@ -13,8 +13,8 @@ create index span_waiting_idx on pgbaton.span (queue_id, singleton_key, key_posi
 where state = 'waiting';
 
 -- _make_due: what becomes claimable by the clock. Dead letters and blocked keys: failed jobs have no run_at, so they
--- stand behind all others.
-create index span_due_idx on pgbaton.span (run_at, queue_id)
+-- stand behind all others, each queue's by itself, in the order in which they failed.
+create index span_due_idx on pgbaton.span (run_at, queue_id, changed_at, lo)
 where not ready and state in ('pending', 'retry', 'unknown_retry', 'failed');
 
 -- _ended_leases: whose lease ended. complete_claim: what a claim still holds.
