@@ -26,7 +26,7 @@ begin
     limit 1;
     if found then
         perform pgbaton._check_payload(
-            v_bad.payload, 'payload ' || coalesce(row_nos[v_bad.ordinal], v_bad.ordinal)
+            v_bad.payload, row_no => coalesce(row_nos[v_bad.ordinal], v_bad.ordinal)
         );
     end if;
     perform pgbaton._check_keys(queue, singleton_keys, cardinality(payloads), row_nos);

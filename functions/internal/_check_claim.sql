@@ -12,6 +12,7 @@ begin
             message = format('batch_size is %s', coalesce(batch_size::text, 'null')),
             hint = 'Pass how many jobs to claim, from 1 to 100000.';
     end if;
+    perform pgbaton._check_flat('job_types', array_ndims(job_types));
     if cardinality(job_types) = 0 or array_position(job_types, null) is not null then
         raise exception using
             errcode = 'invalid_parameter_value',
@@ -22,4 +23,4 @@ begin
 end;
 $$;
 comment on function pgbaton._check_claim(text, text[], integer, interval) is
-'Raises 22004 or 22023 for a bad argument of claim_job_batch.';
+'Raises 22004, 22023 or 2202E for a bad argument of claim_job_batch.';

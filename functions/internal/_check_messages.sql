@@ -3,6 +3,9 @@ returns void
 language plpgsql immutable parallel safe
 as $$
 begin
+    if array_ndims(error_messages) > 1 then
+        perform pgbaton._check_flat('error_messages', array_ndims(error_messages));
+    end if;
     if error_messages is null or array_position(error_messages, null) is not null
         or array_position(error_messages, '') is not null
     then
@@ -21,4 +24,5 @@ begin
     end if;
 end;
 $$;
-comment on function pgbaton._check_messages(text[]) is 'Raises 22023 for an empty message, else 22004 for a null.';
+comment on function pgbaton._check_messages(text[]) is 'Raises 22023 for an empty message, 2202E for
+several dimensions, else 22004 for a null.';

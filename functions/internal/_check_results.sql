@@ -11,7 +11,7 @@ begin
     limit 1;
     if found then
         perform pgbaton._check_payload(
-            v_bad.result, case when cardinality(results) = 1 then 'result' else 'result ' || v_bad.ordinal end
+            v_bad.result, 'result', case when cardinality(results) > 1 then v_bad.ordinal end
         );
     end if;
 end;

@@ -8,6 +8,7 @@ begin
     if backoff_schedule is null then
         return;
     end if;
+    perform pgbaton._check_flat('backoff_schedule', array_ndims(backoff_schedule));
     if cardinality(backoff_schedule) = 0 or array_position(backoff_schedule, null) is not null then
         raise exception using
             errcode = 'invalid_parameter_value',
@@ -26,4 +27,4 @@ begin
 end;
 $$;
 comment on function pgbaton._check_schedule(interval[]) is
-'Raises 22023 unless the schedule is null or a list of at most 20,000 intervals in range.';
+'Raises 22023 or 2202E unless the schedule is null or a list of at most 20,000 intervals in range.';

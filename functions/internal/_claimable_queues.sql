@@ -17,7 +17,8 @@ begin
             where not q.is_paused and (v_allowed is null or q.id = any (v_allowed))
         );
     end if;
-    if cardinality(queues) = 0 or array_position(queues, null) is not null then
+    if array_ndims(queues) is distinct from 1 or array_position(queues, null) is not null then
+        perform pgbaton._check_flat('queues', array_ndims(queues));
         raise exception using
             errcode = 'invalid_parameter_value',
             message = 'queues is empty or holds a null',
@@ -46,4 +47,4 @@ end;
 $$;
 comment on function pgbaton._claimable_queues(text[]) is
 'Ids of those of the queues (null: all) that are not paused. Raises PB001 for an unknown one, PB009, 22023 for
-an empty list or a null, 40001 when one was changed since an older snapshot.';
+an empty list or a null, 2202E for one of several dimensions, 40001 when one was changed since an older snapshot.';

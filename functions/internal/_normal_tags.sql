@@ -6,6 +6,9 @@ begin
     if cardinality(tags) = 0 then
         return tags;
     end if;
+    if array_ndims(tags) > 1 then
+        perform pgbaton._check_flat('tags', array_ndims(tags));
+    end if;
     if tags is null or array_position(tags, null) is not null then
         raise exception using
             errcode = 'null_value_not_allowed',
@@ -22,5 +25,5 @@ begin
 end;
 $$;
 comment on function pgbaton._normal_tags(text[]) is
-'Tags as a set: sorted, without repetitions. Raises 22004 for a null, 22023 for an empty tag or one above 255
-bytes.';
+'Tags as a set: sorted, without repetitions. Raises 22004 for a null, 2202E for several dimensions, 22023 for an empty
+tag or one above 255 bytes.';

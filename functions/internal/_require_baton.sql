@@ -17,8 +17,11 @@ begin
             message = 'singleton_key is null',
             hint = 'Name the key.';
     end if;
+    if octet_length(singleton_key) > 1024 then
+        perform pgbaton._check_key(v_queue, singleton_key);
+    end if;
     return v_queue;
 end;
 $$;
 comment on function pgbaton._require_baton(text, text) is
-'The queue, if jobs of it hold keys, as _enter_queue has it. Raises PB001, PB003, PB009 or 22004.';
+'The queue, if jobs of it hold keys, as _enter_queue has it. Raises PB001, PB003, PB009, 22004 or 22023.';

@@ -39,6 +39,6 @@ comment on function pgbaton.enqueue_batch(text, jsonb[], text[], integer, text, 
 for an empty array.
 singleton_keys: one for each payload, null for none; required in a FIFO queue. headers are those of
 all of them. The rest is as in enqueue_job.
-All or nothing.
+All or nothing; the message says which payload or key was refused.
 Raises PB001, PB005, PB006 (the policy allows no further job of a key), PB010, PB011, 2202E (arrays of
 different lengths), 22004 or 22023.';

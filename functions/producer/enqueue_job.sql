@@ -52,10 +52,10 @@ key.
 singleton_key: required in a FIFO queue, whose jobs of one key run in enqueue order. job_type, tags: what
 workers may ask for; tags are a set. run_at or delay: not before; in a FIFO queue such a job holds up its key.
 max_attempts, retry_delay, retry_backoff, backoff_schedule: instead of the queue''s; a schedule of n waits
-means n retries.
-keys_if_undelivered: list of key paths under which the payload is stored when the job fails for good.
+(up to 20,000) means n retries.
+keys_if_undelivered: list of at most 100 key paths under which the payload is stored when the job fails for good.
 dedup_id: your own id for the job. When the queue knows it already, or its policy allows no further job of the
 key, on_duplicate error raises PB006 and skip returns the earlier job''s id.
 headers: an object of texts, up to 4 kB, that travels with the job, for example a trace context.
-Raises PB001, PB005 (key required), PB006, PB010 (too many lanes), PB011 (payload above 16 MB or nested
-deeper than 500 levels, or headers above 4 kB), 22004 or 22023.';
+Raises PB001, PB005 (key required), PB006, PB010 (too many lanes), PB011 (payload above 16 MB, nested
+deeper than 500 levels or with a number of more than 4,000 digits, or headers above 4 kB), 22004 or 22023.';

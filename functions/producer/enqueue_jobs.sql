@@ -50,4 +50,4 @@ order: enqueued; duplicate, with the earlier job''s id (on_duplicate error raise
 without an id, where the policy of the queue allows no further job of the key. Jobs of one key keep the order
 of the array. All or nothing for everything else. Durations are interval text, instants ISO 8601 (UTC when
 they name no zone).
-Raises what enqueue_job raises.';
+Raises what enqueue_job raises; the message says which job it is, from 1.';

@@ -39,5 +39,5 @@ lease_lost, invalid_state (for example completed before) or not_found; one refus
 others.
 lease_token: of the claim; jobs of a FIFO queue are refused without it. When the lease has ended and a job was taken
 back, the last token still counts until somebody else claims the job.
-Raises 22004 for a null in job_ids, 2202E for arrays of different lengths, PB011 for a result nested deeper than
-500 levels; then none is completed.';
+Raises 22004 for a null in job_ids, 2202E for arrays of different lengths, PB011 for a result that
+complete_job would refuse; then none is completed, and the message says which result it is.';

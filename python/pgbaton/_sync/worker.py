@@ -157,7 +157,7 @@ class WorkerCalls(Caller):
             UnknownJob: there is no such job.
             InvalidState: it is not running, for example completed before.
             LeaseLost: somebody else has it, or it holds a key and there is no lease_token.
-            PayloadTooLarge: the result is deeper than 500 levels.
+            PayloadTooLarge: the result has more than 16 MB, 500 levels or 4,000 digits of a number.
         """
         self._run(
             "complete_job",
@@ -186,7 +186,8 @@ class WorkerCalls(Caller):
         Raises:
             psycopg.errors.NullValueNotAllowed: a None in job_ids.
             psycopg.errors.ArraySubscriptError: job_ids and results differ in length.
-            PayloadTooLarge: a result is deeper than 500 levels; then none is completed.
+            PayloadTooLarge: a result has more than 16 MB, 500 levels or 4,000 digits of a number;
+                then none is completed.
         """
         return self._rows(
             Verdict,

@@ -120,9 +120,10 @@ def test_a_result_that_is_too_deep(client: Client) -> None:
     assert client.get_job(ids[1]).result == nested(499)
 
 
-@pytest.mark.proof
-def test_a_result_of_50_mb(client: Client) -> None:
+def test_a_result_above_16_mb(client: Client) -> None:
     client.enqueue_job("q")
     job = claim(client)
-    client.complete_job(job.id, "x" * (50 * MB), job.lease_token)
-    assert client.get_job(job.id).result == "x" * (50 * MB)
+    with pytest.raises(PayloadTooLarge, match=r"result of \d+ bytes is above 16 MB"):
+        client.complete_job(job.id, "x" * (17 * MB), job.lease_token)
+    client.complete_job(job.id, "x" * (15 * MB), job.lease_token)
+    assert client.get_job(job.id).result == "x" * (15 * MB)
