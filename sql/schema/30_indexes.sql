@@ -28,6 +28,7 @@ create index lane_labels_idx on pgbaton.lane (queue_id, priority, job_type, tags
 create index job_history_lo_idx on pgbaton.job_history (lo);
 create index job_error_job_id_idx on pgbaton.job_error (job_id);
 create index schedule_queue_id_idx on pgbaton.schedule (queue_id);
+create index queue_grant_role_name_idx on pgbaton.queue_grant (role_name);
 create index dedup_job_id_idx on pgbaton.dedup (job_id);
 create index watermark_value_idx on pgbaton.watermark (kind, lane_id, value);
 create index rewind_lane_idx on pgbaton.rewind (lane_id, position);
