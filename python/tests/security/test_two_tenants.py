@@ -26,7 +26,7 @@ ACTIONS = ["enqueue", "work", "operate", "monitor"]
 # Upkeep is for all queues, whoever runs it.
 FOR_ALL = {"run_maintenance"}
 # What is counted or noted for all, whoever looks.
-NOTES = ["audit", "job_count", "counted_day", "watermark", "sleeper"]
+NOTES = ["audit", "job_count", "counted_day", "watermark"]
 # A refusal, an argument that is not valid, a run, batch or offset that does not fit.
 REFUSALS = {"PB009", "PB001", "PB002", "PB003", "PB013", "PB007", "22023", "22004", "55000"} | {
     "22007", "22P02",  # of what is its own
