@@ -30,6 +30,7 @@ declare
     v_last_day date;
     v_claimed_at timestamptz;
     v_claimed bigint;
+    v_missing integer := batch_size;
 begin
     -- What is plainly right needs no call: a statement is started for it.
     if (octet_length(worker_id) between 1 and 255 and batch_size between 1 and 100000
@@ -38,106 +39,111 @@ begin
         perform pgbaton._check_claim(worker_id, job_types, batch_size, lease);
     end if;
     loop
-        if v_is_tending then
-            perform pgbaton._tend(v_now);
-        elsif exists (select from pgbaton.baton_release) then
-            perform pgbaton._pass_released();
+        loop
+            if v_is_tending then
+                perform pgbaton._tend(v_now);
+            elsif exists (select from pgbaton.baton_release) then
+                perform pgbaton._pass_released();
+            end if;
+            v_picked := pgbaton._pick_spans(v_queue_ids, job_types, v_tags, v_missing);
+            exit when v_picked.first_day is not null;
+            if v_is_tending then
+                return;
+            end if;
+            v_is_tending := true;  -- nothing is handed out without a look at what may have become due
+        end loop;
+        if v_token is null then
+            delete from pgbaton.sleeper as s
+            where s.id = any (array(
+                select o.id from pgbaton.sleeper as o
+                where o.worker_id = claim_job_batch.worker_id and o.id >= v_sleepers_from and o.role_name = pgbaton._actor()
+                for update skip locked
+            ));
+            if lease is not null then
+                perform pgbaton._wake_for_lease(v_queue_ids, pgbaton._after(v_now, lease));
+            end if;
         end if;
-        v_picked := pgbaton._pick_spans(v_queue_ids, job_types, v_tags, batch_size);
-        exit when v_picked.first_day is not null;
-        if v_is_tending then
-            return;
+        v_los := v_picked.los || v_picked.lone_los;
+        v_resized_los := v_picked.resized_los;
+        v_resized_his := v_picked.resized_his;
+        if cardinality(v_picked.lone_los) > 1 and v_picked.first_day = v_picked.last_day then
+            v_merged := pgbaton._merge_neighbours(v_picked.lone_los, v_picked.lone_lane_ids);
+            v_los := v_picked.los || v_merged.los;
+            v_resized_los := v_resized_los || v_merged.resized_los;
+            v_resized_his := v_resized_his || v_merged.resized_his;
         end if;
-        v_is_tending := true;  -- nothing is handed out without a look at what may have become due
-    end loop;
-    delete from pgbaton.sleeper as s
-    where s.id = any (array(
-        select o.id from pgbaton.sleeper as o
-        where o.worker_id = claim_job_batch.worker_id and o.id >= v_sleepers_from and o.role_name = pgbaton._actor()
-        for update skip locked
-    ));
-    if lease is not null then
-        perform pgbaton._wake_for_lease(v_queue_ids, pgbaton._after(v_now, lease));
-    end if;
-    v_los := v_picked.los || v_picked.lone_los;
-    v_resized_los := v_picked.resized_los;
-    v_resized_his := v_picked.resized_his;
-    if cardinality(v_picked.lone_los) > 1 and v_picked.first_day = v_picked.last_day then
-        v_merged := pgbaton._merge_neighbours(v_picked.lone_los, v_picked.lone_lane_ids);
-        v_los := v_picked.los || v_merged.los;
-        v_resized_los := v_resized_los || v_merged.resized_los;
-        v_resized_his := v_resized_his || v_merged.resized_his;
-    end if;
 
-    if v_picked.has_twins then
-        perform pgbaton._set_aside(v_los);
-    end if;
-    v_token := nextval('pgbaton.lease_token_seq');
-    -- A later time than v_now: a job of a key is not claimed before the one before it has ended.
-    v_claimed_at := pgbaton._now();
-    v_first_day := v_picked.first_day;
-    v_last_day := v_picked.last_day;
-    return query
-    with leased as (
-        update pgbaton.span as s
-        set
-            hi = coalesce(v_resized_his[array_position(v_resized_los, s.lo)], s.hi),
-            state = 'active',
-            slot = case when s.held_key is not null or s.policy = 'exclusive' then 0 end,  -- as _slot has it
-            ready = false,
-            attempt = s.attempt + 1,
-            lease_token = v_token,
-            lease_until = pgbaton._after(
-                v_claimed_at, coalesce(lease, (select q.lease from pgbaton.queue as q where q.id = s.queue_id))
-            ),
-            claimed_at = v_claimed_at,
-            changed_at = null,
-            worker_id = claim_job_batch.worker_id
-        where s.lo = any (v_los) and s.ready and (s.held_key is null or not (
-            exists (
-                select from pgbaton.paused_key as k
-                where k.queue_id = s.queue_id and k.singleton_key = s.held_key
-            ) or exists (
-                select from pgbaton.span as o
-                where o.queue_id = s.queue_id and o.singleton_key = s.held_key and o.slot = 0 and o.lo <> s.lo
-                offset 0
-            )
-        ))
-        returning s.*
-    ), in_line as (
+        if v_picked.has_twins then
+            perform pgbaton._set_aside(v_los);
+        end if;
+        v_token := coalesce(v_token, nextval('pgbaton.lease_token_seq'));
+        -- A later time than v_now: a job of a key is not claimed before the one before it has ended.
+        v_claimed_at := pgbaton._now();
+        v_first_day := v_picked.first_day;
+        v_last_day := v_picked.last_day;
+        return query
+        with leased as (
+            update pgbaton.span as s
+            set
+                hi = coalesce(v_resized_his[array_position(v_resized_los, s.lo)], s.hi),
+                state = 'active',
+                slot = case when s.held_key is not null or s.policy = 'exclusive' then 0 end,  -- as _slot has it
+                ready = false,
+                attempt = s.attempt + 1,
+                lease_token = v_token,
+                lease_until = pgbaton._after(
+                    v_claimed_at, coalesce(lease, (select q.lease from pgbaton.queue as q where q.id = s.queue_id))
+                ),
+                claimed_at = v_claimed_at,
+                changed_at = null,
+                worker_id = claim_job_batch.worker_id
+            where s.lo = any (v_los) and s.ready and (s.held_key is null or not (
+                exists (
+                    select from pgbaton.paused_key as k
+                    where k.queue_id = s.queue_id and k.singleton_key = s.held_key
+                ) or exists (
+                    select from pgbaton.span as o
+                    where o.queue_id = s.queue_id and o.singleton_key = s.held_key and o.slot = 0 and o.lo <> s.lo
+                    offset 0
+                )
+            ))
+            returning s.*
+        ), in_line as (
+            select
+                s.lo, s.hi, s.day, s.attempt, s.extra_attempts, s.run_at, s.lease_until, s.singleton_key, s.position,
+                q.name as queue, q.max_attempts, l.job_type, l.tags, l.priority
+            from leased as s
+            -- Each by its id: joined to its queue, all lanes of the queue would be read when statistics say that they are few.
+            cross join lateral (
+                select n.job_type, n.tags, n.priority from pgbaton.lane as n where n.id = s.lane_id offset 0
+            ) as l
+            cross join lateral (
+                select n.name, n.max_attempts from pgbaton.queue as n where n.id = s.queue_id offset 0
+            ) as q
+            order by l.priority desc, s.position
+        )
+        -- Spans in line and the jobs of each in order: nothing is left to sort.
         select
-            s.lo, s.hi, s.day, s.attempt, s.extra_attempts, s.run_at, s.lease_until, s.singleton_key, s.position,
-            q.name as queue, q.max_attempts, l.job_type, l.tags, l.priority
-        from leased as s
-        -- Each by its id: joined to its queue, all lanes of the queue would be read when statistics say that they are few.
+            j.id, s.queue, s.job_type, s.tags, s.priority, s.singleton_key, s.attempt,
+            coalesce((j.options).max_attempts, s.max_attempts) + coalesce(s.extra_attempts, 0),
+            j.payload, j.created_at, s.run_at, v_claimed_at, s.lease_until, v_token,
+            (j.options).headers
+        from in_line as s
         cross join lateral (
-            select n.job_type, n.tags, n.priority from pgbaton.lane as n where n.id = s.lane_id offset 0
-        ) as l
-        cross join lateral (
-            select n.name, n.max_attempts from pgbaton.queue as n where n.id = s.queue_id offset 0
-        ) as q
-        order by l.priority desc, s.position
-    )
-    -- Spans in line and the jobs of each in order: nothing is left to sort.
-    select
-        j.id, s.queue, s.job_type, s.tags, s.priority, s.singleton_key, s.attempt,
-        coalesce((j.options).max_attempts, s.max_attempts) + coalesce(s.extra_attempts, 0),
-        j.payload, j.created_at, s.run_at, v_claimed_at, s.lease_until, v_token,
-        (j.options).headers
-    from in_line as s
-    cross join lateral (
-        -- The days are parameters, so that only their partitions are opened.
-        select k.id, k.options, k.payload, k.created_at
-        from pgbaton.job as k
-        where k.day = s.day and k.day >= v_first_day and k.day <= v_last_day and k.id between s.lo and s.hi
-        order by k.id
-        offset 0
-    ) as j
-    order by s.priority desc, s.position;
-    get diagnostics v_claimed = row_count;
-    if v_claimed < v_picked.jobs then
+            -- The days are parameters, so that only their partitions are opened.
+            select k.id, k.options, k.payload, k.created_at
+            from pgbaton.job as k
+            where k.day = s.day and k.day >= v_first_day and k.day <= v_last_day and k.id between s.lo and s.hi
+            order by k.id
+            offset 0
+        ) as j
+        order by s.priority desc, s.position;
+        get diagnostics v_claimed = row_count;
+        exit when v_claimed = v_picked.jobs;
+        -- Of a key that is paused or broken: others instead.
         perform pgbaton._set_aside(v_los);
-    end if;
+        v_missing := v_missing - v_claimed;
+    end loop;
 end;
 $$;
 comment on function pgbaton.claim_job_batch(text, text[], text[], text[], integer, interval) is
