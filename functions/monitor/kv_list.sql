@@ -21,4 +21,4 @@ end;
 $$;
 comment on function pgbaton.kv_list(text[]) is
 'What is stored under key paths that begin with these parts, by path; {} lists all. Under one path the latest of the
-queues that the caller may monitor. Raises 22004.';
+queues that the caller may monitor. Reads all paths from the first of these on. Raises 22004.';

@@ -62,7 +62,7 @@ FUNCTIONS = {
         f"select ({LIVE}) + ({ENDED}) + 2 * ({DEAD})",
     ),
     "kv_get": Call("select * from pgbaton.kv_get('{kv,1}')"),
-    "kv_list": Call("select * from pgbaton.kv_list('{kv,1}')"),
+    "kv_list": reads("select * from pgbaton.kv_list('{kv,1}')", "select count(*) from pgbaton.kv"),
     "list_workers": reads("select * from pgbaton.list_workers()", LEASED),
     "live_stats": reads("select * from pgbaton.live_stats()", LIVE),
     "queue_stats": reads("select * from pgbaton.queue_stats()", f"select ({LIVE}) + ({ENDED})"),

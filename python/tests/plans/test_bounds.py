@@ -51,7 +51,7 @@ class Counter:
             "set auto_explain.log_format = json",
             "set auto_explain.log_level = notice",
             "set client_min_messages = notice",
-            "set statement_timeout = '20s'",
+            "set statement_timeout = '200s'",
             # What a parallel worker reads is not counted in the session.
             "set max_parallel_workers_per_gather = 0",
         ):
