@@ -16,7 +16,7 @@ from (
     ('worker', '{
         claim_job_batch,claimed_jobs,wait_for_jobs,start_jobs,report_progress,extend_leases,complete_job,complete_jobs,complete_claim,
         fail_job,fail_jobs,release_jobs,stop_job,stop_job_with_retry,mark_job_unknown_stopped,acknowledge_cancellation,
-        worker_heartbeat,mark_worker_unresponsive,recover_stale_jobs,run_maintenance
+        worker_heartbeat,unregister_worker,mark_worker_unresponsive,recover_stale_jobs,run_maintenance
     }'),
     ('monitor', '{
         get_job,get_job_stats,queue_stats,fifo_stats,granted_queues,health,kv_get,kv_list,list_workers,live_stats,job_totals,

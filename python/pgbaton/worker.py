@@ -44,6 +44,8 @@ class Worker:
         shutdown_timeout (timedelta): how long handlers may go on after a stop; default 30
             seconds.
         maintenance (bool): call run_maintenance now and then; default true.
+        call_timeout (timedelta): the statement_timeout of its calls, unless the dsn, role or
+            database has one, and not through a pooler; default 5 minutes.
     """
 
     def __init__(
@@ -60,6 +62,7 @@ class Worker:
         poll_every: timedelta | None = None,
         shutdown_timeout: timedelta = timedelta(seconds=30),
         maintenance: bool = True,
+        call_timeout: timedelta = timedelta(minutes=5),
     ) -> None:
         if capacity < 1 or batch_size < 1:
             raise ValueError(f"capacity is {capacity}, batch_size is {batch_size}: at least 1")
@@ -76,6 +79,7 @@ class Worker:
         self._poll_every = poll_every
         self._shutdown_timeout = shutdown_timeout
         self._maintenance = maintenance
+        self._call_timeout = call_timeout
         self._handlers = Handlers()
         self._engine: Engine | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -207,6 +211,7 @@ class Worker:
             poll_every=self._poll_every or slow,
             shutdown_timeout=self._shutdown_timeout,
             maintenance=self._maintenance,
+            call_timeout=self._call_timeout,
         )
 
 

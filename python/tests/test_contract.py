@@ -358,6 +358,8 @@ def work(client: Client) -> None:
     assert client.queue_stats("mail")[0].dlq == 2
 
     assert client.worker_heartbeat("worker", capacity=4, tags=["x"]) == []
+    assert client.unregister_worker("worker")
+    assert not client.unregister_worker("worker")
     assert client.run_maintenance()["recovered"] == 0
     done = client.run_maintenance(once_a_minute=True)
     assert "recovered" in done or done == {"skipped": "it was done in this minute"}

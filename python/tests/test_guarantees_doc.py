@@ -50,7 +50,9 @@ CLAUSES = {
         claim, recover, promote, stats at 0, 10³, 10⁶, 10⁷ rows; stale statistics;
         6th prepared execution; 99 % one key; index used without seq scan""",
     "Bloat": "old snapshot for 10 minutes under load",
-    "Notify": "listener killed; half-open; queue full; mixed-case names; 9 kB payload",
+    "Notify": "worker asleep, nobody else on the server; one notification until it comes back;"
+    " due times and lease ends; another role's worker of the same name; old snapshot;"
+    " deaf listener; listener killed; half-open; queue full; mixed-case names; 9 kB payload",
     "Pooler": "size 1; two clients; prepared on/off",
     "Failover": "`default_transaction_read_only`; standby; 57P01 mid-complete",
     "Time": """

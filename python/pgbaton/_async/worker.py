@@ -445,6 +445,20 @@ class WorkerCalls(Caller):
             tags=texts(tags),
         )
 
+    async def unregister_worker(self, worker_id: str) -> bool:
+        """Notes that a worker has stopped, so that it is none of `list_workers` any more.
+
+        Args:
+            worker_id (str): name of the worker, 1 to 255 bytes.
+
+        Returns:
+            bool: whether it had sent a heartbeat.
+
+        Raises:
+            psycopg.errors.InvalidParameterValue: an argument is out of range.
+        """
+        return await self._value(bool, "unregister_worker", {"worker_id": text(worker_id)})
+
     async def mark_worker_unresponsive(self, worker_id: str) -> int:
         """Takes all jobs from a worker.
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import psycopg
 
 from pgbaton._arguments import Interval
-from pgbaton._async.caller import OwnConnection
 from pgbaton._async.client import AsyncClient
 from pgbaton._runtime.acknowledger import Acknowledger
+from pgbaton._runtime.connection import BoundConnection
 from pgbaton._runtime.listener import Listener, watchful
 from pgbaton._runtime.outcomes import (
     Completed,
@@ -70,6 +70,7 @@ class Settings:
     poll_every: timedelta
     shutdown_timeout: timedelta
     maintenance: bool
+    call_timeout: timedelta
 
 
 NOBODY = Handler(lambda job: None, "async", None, None)
@@ -110,7 +111,7 @@ class Engine:
     def __init__(self, settings: Settings, handlers: Handlers) -> None:
         self.settings = settings
         self._handlers = handlers
-        self._connection = OwnConnection(watchful(settings.dsn))
+        self._connection = BoundConnection(watchful(settings.dsn), settings.call_timeout)
         self.client = AsyncClient(pool=self._connection)
         listen_dsn = settings.listen_dsn
         self._listener = None if listen_dsn is None else Listener(watchful(listen_dsn))
@@ -164,7 +165,11 @@ class Engine:
                 asyncio.create_task(self._acknowledger.serve()),
                 asyncio.create_task(self._tender.serve()),
             ]
-            done, _ = await asyncio.wait(loops, return_when=asyncio.FIRST_COMPLETED)
+            # Not until the claim ends, which the server may keep from ending.
+            stopped = asyncio.create_task(self._stop.wait())
+            await asyncio.wait([*loops, stopped], return_when=asyncio.FIRST_COMPLETED)
+            stopped.cancel()
+            done = [task for task in loops if task.done()]
             for task in done:
                 if error := task.exception():
                     self._log(logging.ERROR, "broken", f"stops because of an error: {error}")
@@ -191,7 +196,7 @@ class Engine:
             is_done = task.done()
             if not is_done:
                 task.cancel()
-                await asyncio.wait([task])
+                await self._within_grace(task)
         if is_done:
             task.result()
         return is_done
@@ -223,12 +228,39 @@ class Engine:
             self._processes.close()
         self._threads.close()
         try:
-            await asyncio.gather(*loops, *self._beside, return_exceptions=True)
+            await self._within_grace(*loops, *self._beside)
+            if loops:
+                await self._within_grace(asyncio.create_task(self._leave()))
         finally:
             if self._listener is not None:
-                await self._listener.close()
+                await self._within_grace(asyncio.create_task(self._listener.close()))
             await self.client.close()
             await self._connection.close()
+
+    async def _leave(self) -> None:
+        """Stopped cleanly, it is no longer among the workers and sleepers."""
+        try:
+            await self.client.unregister_worker(self.settings.worker_id)
+        except psycopg.Error as error:
+            self._log(logging.INFO, "not unregistered", f"is listed for a while: {error}")
+
+    async def _within_grace(self, *tasks: asyncio.Task[None]) -> None:
+        """Waits for them, and when the server does not answer breaks the connections off."""
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=GRACE)
+            if late:
+                for task in late:
+                    task.cancel()
+                _, late = await asyncio.wait(late, timeout=GRACE)
+            if late:
+                self._log(logging.WARNING, "broken off", "gets no answer: breaks off")
+                self._connection.break_off()
+                if self._listener is not None:
+                    self._listener.break_off()
+                await asyncio.wait(late)
+        for task in tasks:
+            if not task.cancelled():
+                task.exception()  # noted by whoever waited for it
 
     async def patiently(
         self, call: Callable[[], Awaitable[T]], until: asyncio.Event | None = None

@@ -12,6 +12,7 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from pgbaton._runtime.connection import break_off
 from pgbaton._runtime.waiting import happens
 
 log = logging.getLogger("pgbaton.worker")
@@ -72,6 +73,10 @@ class Listener:
             self._events.clear()
             await self._stop_reading()
             await self._hang_up()
+
+    def break_off(self) -> None:
+        """Ends the connection whatever the server does."""
+        break_off(self._connection)
 
     @property
     def is_up(self) -> bool:

@@ -82,7 +82,6 @@ class Hub:
         self._extend_at = float("inf")
         self._cancelled: set[int] = set()
         self._beat_at = float("-inf")
-        self._empty = 0
         """Claims in a row that brought nothing."""
         self._work = asyncio.Event()
         self._slumber = Slumber(listener, self._work, self._lie_down)
@@ -197,7 +196,6 @@ class Hub:
             self.worker_id, [self.queue], batch_size=min(free, MOST_CLAIMED)
         )
         if jobs:
-            self._empty = 0
             self._slumber.found()
             self._extended_at[jobs[0].lease_token] = self._loop.time()
             self._extend_at = min(self._extend_at, self._due(jobs))
@@ -289,15 +287,9 @@ class Hub:
     async def _sleep(self) -> None:
         due = min(self._extend_at, self._next_beat) - self._loop.time()
         if any(stream.free for stream in self.streams):
-            due = min(due, await self._wait())
+            due = min(due, await self._slumber.seconds())
         if self.streams and not self._left:
             await happens(self._work, max(0.0, min(due, SLEEP.total_seconds())))
-
-    async def _wait(self) -> float:
-        """Seconds to sleep when there is no more work now."""
-        self._empty += 1
-        # Who enqueued just while the hub lay down did not see it: looks again soon, then later.
-        return min(await self._slumber.seconds(), 0.005 * 2.0 ** min(self._empty, 13))
 
     async def _lie_down(self) -> Sleep:
         return await self._client.wait_for_jobs(self.worker_id, [self.queue], max_wait=SLEEP)

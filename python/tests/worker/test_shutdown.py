@@ -291,6 +291,63 @@ def waits_for_a_lock(dsn: str, what: str) -> bool:
     return found is not None
 
 
+def test_a_worker_that_stops_is_no_worker_any_more(
+    dsn: str, client: Client, conn: psycopg.Connection[Any]
+) -> None:
+    worker = Worker(dsn, worker_id="leaving")
+    worker.handler("mail")(lambda job: None)
+    with running(worker) as it:
+        wait_until(lambda: [w.asleep_at for w in client.list_workers()] not in ([], [None]))
+        it.stop()
+        it.join()
+    assert client.list_workers() == []
+    assert conn.execute("select from pgbaton.sleeper").fetchall() == []
+
+
+@pytest.mark.parametrize("way", ["a lock", "a server that hangs"])
+def test_it_ends_in_time_whatever_the_server_does(
+    dsn: str, client: Client, conn: psycopg.Connection[Any], way: str
+) -> None:
+    worker = Worker(dsn, shutdown_timeout=timedelta(milliseconds=100))
+    worker.handler("mail")(lambda job: None)
+    backends: list[int] = []
+    with running(worker) as it:
+        wait_until(lambda: [w.asleep_at for w in client.list_workers()] not in ([], [None]))
+        conn.execute("begin; lock table pgbaton.sleeper in access exclusive mode")
+        try:
+            worker._engine._loop.call_soon_threadsafe(worker._engine._work.set)  # type: ignore[union-attr]
+            wait_until(lambda: waits_for_a_lock(dsn, ""))
+            if way != "a lock":
+                backends += [
+                    pid for (pid,) in conn.execute(
+                        "select pid from pg_stat_activity where datname = current_database()"
+                        " and wait_event_type = 'Lock' or application_name = 'pgbaton listener'"
+                    )
+                ]  # fmt: skip
+                for pid in backends:
+                    os.kill(pid, signal.SIGSTOP)
+            it.stop()
+            it.join()
+        finally:
+            for pid in backends:
+                os.kill(pid, signal.SIGCONT)
+            conn.execute("rollback")
+
+
+def test_a_call_that_takes_too_long_is_made_again(
+    dsn: str, client: Client, conn: psycopg.Connection[Any]
+) -> None:
+    worker = Worker(dsn, call_timeout=timedelta(milliseconds=200))
+    worker.handler("mail")(lambda job: None)
+    conn.execute("begin; lock table pgbaton.sleeper in access exclusive mode")
+    with running(worker):
+        wait_until(lambda: waits_for_a_lock(dsn, "wait_for_jobs"))
+        wait_until(lambda: not waits_for_a_lock(dsn, "wait_for_jobs"))
+        wait_until(lambda: waits_for_a_lock(dsn, "wait_for_jobs"))
+        conn.execute("rollback")
+        wait_for_state(client, client.enqueue_job("mail"), "completed")
+
+
 def test_stop_before_and_after_a_run_does_nothing(dsn: str, client: Client) -> None:
     worker = Worker(dsn)
     worker.handler("mail")(lambda job: None)

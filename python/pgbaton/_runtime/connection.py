@@ -1,0 +1,48 @@
+"""The connection of a worker: its calls end, whatever the server does."""
+
+from __future__ import annotations
+
+import os
+import socket
+from contextlib import suppress
+from datetime import timedelta
+from typing import Any
+
+import psycopg
+
+from pgbaton._async.caller import OwnConnection
+
+
+class BoundConnection(OwnConnection):
+    """Its calls may take that long, unless the role, the database or the DSN says how long.
+
+    Not through a pooler, which would lend the connection with this setting to others.
+    """
+
+    def __init__(self, dsn: str, call_timeout: timedelta) -> None:
+        super().__init__(dsn)
+        self._milliseconds = max(1, int(call_timeout.total_seconds() * 1000))
+
+    async def _open(self) -> psycopg.AsyncConnection[Any]:
+        known = self._connection
+        connection = await super()._open()
+        if connection is not known:
+            await connection.execute(
+                "select set_config('statement_timeout', %s, false) where pg_backend_pid() = %s"
+                " and current_setting('statement_timeout') = '0'",
+                [str(self._milliseconds), connection.info.backend_pid],
+            )
+        return connection
+
+    def break_off(self) -> None:
+        break_off(self._connection)
+
+
+def break_off(connection: psycopg.AsyncConnection[Any] | None) -> None:
+    """Who waits for an answer of the server is told that there will be none."""
+    if connection is not None:
+        with (
+            suppress(OSError, psycopg.Error),
+            socket.socket(fileno=os.dup(connection.fileno())) as door,
+        ):
+            door.shutdown(socket.SHUT_RDWR)
