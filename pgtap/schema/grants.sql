@@ -79,7 +79,7 @@ insert into call values
 ('mark_job_unknown_stopped', 'work', $$pgbaton.mark_job_unknown_stopped(<active>)$$, 'PB002'),
 ('acknowledge_cancellation', 'work', $$pgbaton.acknowledge_cancellation(<cancelling>, true, {cancelling})$$, 'PB002'),
 ('worker_heartbeat', 'work', $$pgbaton.worker_heartbeat('their worker')$$, '({})'),
-('unregister_worker', 'work', $$pgbaton.unregister_worker('their worker')$$, '(f)'),
+('unregister_worker', 'work', $$pgbaton.unregister_worker('their worker')$$, '(false)'),
 ('mark_worker_unresponsive', 'work', $$pgbaton.mark_worker_unresponsive('their worker')$$, '(0)'),
 ('recover_stale_jobs', 'work', $$pgbaton.recover_stale_jobs('0')$$, '(0)'),
 ('recover_stale_jobs', 'work', $$pgbaton.recover_stale_jobs('0', 'theirs')$$, 'PB009'),
