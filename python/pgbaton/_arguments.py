@@ -16,6 +16,8 @@ from datetime import datetime, timedelta
 from enum import Enum
 from typing import Any, Final, TypeAlias, TypedDict
 
+from pgbaton._json_text import JsonText, write
+
 Json: TypeAlias = Any
 Interval: TypeAlias = timedelta | str
 
@@ -118,12 +120,12 @@ def json_value(value: Json | Default) -> str | None:
     if value is DEFAULT:
         return None
     try:
-        dumped = _ENCODER.encode(value)
+        dumped = value if isinstance(value, JsonText) else _ENCODER.encode(value)
     except ValueError as error:  # NaN, Infinity, a list in itself
         raise ValueError(f"not a JSON value: {error}") from error
     if "\\u0000" in dumped and _NUL.search(dumped):
         raise ValueError("a text in a JSON value holds a NUL character, which jsonb cannot store")
-    return _storable(dumped)
+    return _storable(str(dumped))
 
 
 def header_texts(values: Mapping[str, str] | None) -> Argument:
@@ -160,7 +162,11 @@ def key_paths(values: Iterable[Iterable[str]] | None) -> Argument:
 
 
 def job_list(values: Iterable[NewJob] | None) -> Argument:
-    return None if values is None else json_value([_converted(v) for v in _several(values)])
+    if values is None:
+        return None
+    jobs = [_converted(value) for value in _several(values)]
+    has_text = any(isinstance(job.get("payload"), JsonText) for job in jobs)
+    return json_value(JsonText(write(jobs)) if has_text else jobs)
 
 
 def job_filter(value: JobFilter | None) -> Argument:

@@ -20,6 +20,7 @@ from psycopg.pq import Format
 from pgbaton import _jsonb, install
 from pgbaton._arguments import Argument, JsonList
 from pgbaton._assemble import number
+from pgbaton._json_text import JsonText
 from pgbaton.errors import IncompatibleServer
 from pgbaton.models import UnreadableJson
 
@@ -43,6 +44,14 @@ def parsed(text: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
         return UnreadableJson(text, str(error).partition(";")[0])
+
+
+class JsonTextLoader(JsonbLoader):
+    """Leaves jsonb as the text that the server sent."""
+
+    def load(self, data: Buffer) -> JsonText:
+        encoding = self.connection.info.encoding if self.connection else "utf-8"
+        return JsonText(str(bytes(data)[1:], encoding))
 
 
 class JsonListDumper(Dumper):
@@ -69,6 +78,11 @@ _ELEMENT = Struct("!iB")
 def as_it_is(value: Any) -> Any:
     """Reads a value that may be None, or is what psycopg makes of it."""
     return value
+
+
+def json_object(value: Any) -> dict[str, Any]:
+    """Reads an object of the server's own making."""
+    return dict(json.loads(value) if isinstance(value, JsonText) else value)
 
 
 @lru_cache

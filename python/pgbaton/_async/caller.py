@@ -9,6 +9,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Protocol, TypeVar
 
 import psycopg
+from psycopg.adapt import Loader
 from psycopg.rows import tuple_row
 
 from pgbaton import _calls
@@ -82,6 +83,9 @@ class BorrowedConnection:
 class Caller:
     """Calls functions of one database; `required` arguments are sent, others unless None."""
 
+    _jsonb_loader: type[Loader] = _calls.JsonbLoader
+    """The command line and the gateway leave jsonb as it is."""
+
     def __init__(self, pool: AsyncPool) -> None:
         self._pool = pool
         self._closed = False
@@ -124,7 +128,7 @@ class Caller:
             if not self._is_checked:
                 await _check_version(connection)
                 self._is_checked = True
-            return await _execute(connection, function, {**required, **given})
+            return await _execute(connection, function, {**required, **given}, self._jsonb_loader)
 
     def _enter_process(self) -> None:
         """Two processes must not talk over one connection."""
@@ -143,11 +147,14 @@ class Caller:
 
 
 async def _execute(
-    connection: psycopg.AsyncConnection[Any], function: str, given: Required
+    connection: psycopg.AsyncConnection[Any],
+    function: str,
+    given: Required,
+    jsonb_loader: type[Loader] = _calls.JsonbLoader,
 ) -> tuple[list[str], Rows]:
     # A cursor of our own kind, whatever the caller's connection makes.
     async with psycopg.AsyncCursor(connection, row_factory=tuple_row) as cursor:
-        cursor.adapters.register_loader("jsonb", _calls.JsonbLoader)
+        cursor.adapters.register_loader("jsonb", jsonb_loader)
         cursor.adapters.register_dumper(JsonList, _calls.JsonListDumper)
         try:
             statement = _calls.statement(function, tuple(given))

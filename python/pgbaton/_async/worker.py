@@ -18,6 +18,7 @@ from pgbaton._arguments import (
     texts,
 )
 from pgbaton._async.caller import Caller
+from pgbaton._calls import json_object
 from pgbaton.models import ClaimedJob, JobState, Sleep, Verdict, job_state
 
 
@@ -529,4 +530,6 @@ class WorkerCalls(Caller):
         Returns:
             dict[str, Any]: what it did; {"skipped": ...} when another session is at it, or did it.
         """
-        return await self._value(dict, "run_maintenance", {}, once_a_minute=boolean(once_a_minute))
+        return await self._value(
+            json_object, "run_maintenance", {}, once_a_minute=boolean(once_a_minute)
+        )

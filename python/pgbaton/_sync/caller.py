@@ -10,6 +10,7 @@ from threading import Lock
 from typing import Any, Protocol, TypeVar
 
 import psycopg
+from psycopg.adapt import Loader
 from psycopg.rows import tuple_row
 
 from pgbaton import _calls
@@ -83,6 +84,9 @@ class BorrowedConnection:
 class Caller:
     """Calls functions of one database; `required` arguments are sent, others unless None."""
 
+    _jsonb_loader: type[Loader] = _calls.JsonbLoader
+    """The command line and the gateway leave jsonb as it is."""
+
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
         self._closed = False
@@ -123,7 +127,7 @@ class Caller:
             if not self._is_checked:
                 _check_version(connection)
                 self._is_checked = True
-            return _execute(connection, function, {**required, **given})
+            return _execute(connection, function, {**required, **given}, self._jsonb_loader)
 
     def _enter_process(self) -> None:
         """Two processes must not talk over one connection."""
@@ -142,11 +146,14 @@ class Caller:
 
 
 def _execute(
-    connection: psycopg.Connection[Any], function: str, given: Required
+    connection: psycopg.Connection[Any],
+    function: str,
+    given: Required,
+    jsonb_loader: type[Loader] = _calls.JsonbLoader,
 ) -> tuple[list[str], Rows]:
     # A cursor of our own kind, whatever the caller's connection makes.
     with psycopg.Cursor(connection, row_factory=tuple_row) as cursor:
-        cursor.adapters.register_loader("jsonb", _calls.JsonbLoader)
+        cursor.adapters.register_loader("jsonb", jsonb_loader)
         cursor.adapters.register_dumper(JsonList, _calls.JsonListDumper)
         try:
             statement = _calls.statement(function, tuple(given))

@@ -18,6 +18,7 @@ from pgbaton._arguments import (
     text,
     texts,
 )
+from pgbaton._calls import json_object
 from pgbaton._sync.caller import Caller
 from pgbaton.models import ClaimedJob, JobState, Sleep, Verdict, job_state
 
@@ -530,4 +531,4 @@ class WorkerCalls(Caller):
         Returns:
             dict[str, Any]: what it did; {"skipped": ...} when another session is at it, or did it.
         """
-        return self._value(dict, "run_maintenance", {}, once_a_minute=boolean(once_a_minute))
+        return self._value(json_object, "run_maintenance", {}, once_a_minute=boolean(once_a_minute))

@@ -9,23 +9,33 @@ from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, cast
 
+import psycopg
 import typer
 
-from pgbaton._arguments import NewJob
-from pgbaton.cli._errors import say
+from pgbaton._arguments import NewJob, job_list
+from pgbaton._json_text import JsonText, read
+from pgbaton.cli._errors import fail, say, sentence
 from pgbaton.cli._io import (
     AsJson,
     Dsn,
     Queue,
+    TextClient,
     client_of,
     instant,
     print_answer,
     print_json,
     progress,
-    transaction_of,
 )
-from pgbaton.cli._payload import json_lines, open_lines, read_json
-from pgbaton.client import Client
+from pgbaton.cli._payload import (
+    field_text,
+    numbered_lines,
+    of_line,
+    open_lines,
+    parse,
+    parse_object,
+    read_json,
+)
+from pgbaton.errors import NotPermitted, UnknownQueue
 from pgbaton.models import EnqueueOutcome
 
 BATCH = 1000
@@ -96,21 +106,24 @@ def enqueue(
     }
     options = {name: value for name, value in given.items() if value is not None}
     if lines is None:
-        body = {} if payload is None else read_json(payload)
+        body = JsonText("{}") if payload is None else read_json(payload)
         job = _with_key({"payload": body, **options}, key_field)
         with client_of(dsn) as client:
             job_id = client.enqueue_job(queue, **job)
         print_answer({"job_id": job_id}, job_id, as_json)
         return
 
-    def job_of(value: Any) -> dict[str, Any]:
-        line = _options(value) if jobs else {"payload": value}
-        return _with_key({**options, **line}, key_field)
+    def job_of(line: bytes) -> NewJob:
+        text = line.decode()
+        job = {**options, **(_job(text) if jobs else {"payload": parse(text, "payload")})}
+        made = cast(NewJob, _with_key(job, key_field))
+        job_list([made])  # raises what the client would, of all lines at once
+        return made
 
     outcomes: list[EnqueueOutcome] = []
     counts: Counter[str] = Counter()
-    with transaction_of(dsn) as client:
-        for done in _enqueue_lines(client, queue, lines, job_of):
+    with psycopg.connect(dsn) as connection, connection.transaction():
+        for done in _enqueue_lines(connection, queue, lines, job_of):
             counts.update(outcome.outcome for outcome in done)
             outcomes += done if as_json else []
     if as_json:
@@ -120,30 +133,67 @@ def enqueue(
 
 
 def _enqueue_lines(
-    client: Client, queue: str, path: str, job_of: Callable[[Any], dict[str, Any]]
+    connection: psycopg.Connection[Any],
+    queue: str,
+    path: str,
+    job_of: Callable[[bytes], NewJob],
 ) -> Iterator[list[EnqueueOutcome]]:
     """Enqueues in batches; ordinals count through all of them."""
     total = None if path == "-" else Path(path).stat().st_size
+    client = TextClient(connection=connection)
     before = 0
     with open_lines(path) as file, progress() as bar:
         task = bar.add_task("bytes", total=total)
-        lines = json_lines(file)
+        lines = numbered_lines(file)
         while batch := list(islice(lines, BATCH)):
+            jobs = []
+            for number, line in batch:
+                with of_line(number):
+                    jobs.append(job_of(line))
             try:
-                done = client.enqueue_jobs(queue, [cast(NewJob, job_of(v)) for v, _ in batch])
-            except TypeError as error:  # a number for a text, a text for a list
-                place = f"jobs {before + 1:,} to {before + len(batch):,}"
-                raise typer.BadParameter(f"one of {place}: {error}") from error
+                with connection.transaction():
+                    done = client.enqueue_jobs(queue, jobs)
+            except psycopg.Error as error:
+                if not _is_of_a_job(error):
+                    raise
+                place, error = _first_refused(connection, queue, jobs, error)
+                fail(f"line {batch[place][0]:,}: {sentence(error)}", error.diag.message_hint)
             yield [replace(one, ordinal=one.ordinal + before) for one in done]
             before += len(batch)
-            bar.advance(task, sum(size for _, size in batch))
+            bar.advance(task, sum(len(line) for _, line in batch))
 
 
-def _options(value: Any) -> dict[str, Any]:
-    if not isinstance(value, dict):
+def _is_of_a_job(error: psycopg.Error) -> bool:
+    """Whether another list of jobs might have passed."""
+    code = error.sqlstate or ""
+    return code[:2] in ("22", "23", "PB") and not isinstance(error, UnknownQueue | NotPermitted)
+
+
+def _first_refused(
+    connection: psycopg.Connection[Any], queue: str, jobs: list[NewJob], error: psycopg.Error
+) -> tuple[int, psycopg.Error]:
+    """Which of the jobs the server refuses, those before it being there, and why."""
+    client = TextClient(connection=connection)
+    first, last = 0, len(jobs)
+    while last - first > 1:
+        middle = (first + last) // 2
+        try:
+            with connection.transaction():
+                client.enqueue_jobs(queue, jobs[first:middle])
+            first = middle
+        except psycopg.Error as found:
+            error, last = found, middle
+    return first, error
+
+
+def _job(text: str) -> dict[str, Any]:
+    """The arguments that a line gives; its payload stays as it is written."""
+    members = parse_object(text, "line")
+    if members is None:
         raise typer.BadParameter('with --jobs each line is an object: {"payload": …}')
-    run_at = value.get("run_at")
-    return value if run_at is None else {**value, "run_at": instant(str(run_at))}
+    job = {name: part if name == "payload" else read(part) for name, part in members.items()}
+    run_at = job.get("run_at")
+    return job if run_at is None else {**job, "run_at": instant(str(run_at))}
 
 
 def _headers(given: list[str] | None) -> dict[str, str] | None:
@@ -158,7 +208,4 @@ def _headers(given: list[str] | None) -> dict[str, str] | None:
 def _with_key(job: dict[str, Any], field: str | None) -> dict[str, Any]:
     if field is None:
         return job
-    payload = job.get("payload")
-    if not isinstance(payload, dict) or field not in payload:
-        raise typer.BadParameter(f"a payload has no field {field!r}")
-    return {"singleton_key": str(payload[field]), **job}
+    return {"singleton_key": field_text(job.get("payload", "{}"), field), **job}

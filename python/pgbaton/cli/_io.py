@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,6 +17,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+from pgbaton._calls import JsonTextLoader
+from pgbaton._json_text import JsonText, pretty, read, write
 from pgbaton.cli._errors import FAILED, USAGE, fail, notes, say
 from pgbaton.cli._text import clean, plain, shown
 from pgbaton.client import Client
@@ -57,10 +58,16 @@ JobId: TypeAlias = Annotated[int, typer.Argument(help="Id of the job.")]
 JobIds: TypeAlias = Annotated[list[int], typer.Argument(help="Ids of the jobs.")]
 
 
+class TextClient(Client):
+    """Payloads, results and headers pass through as the text that the database sent."""
+
+    _jsonb_loader = JsonTextLoader
+
+
 @contextmanager
 def client_of(dsn: str) -> Iterator[Client]:
     """A client for the time of a command."""
-    with Client(dsn) as client:
+    with TextClient(dsn) as client:
         yield client
 
 
@@ -68,7 +75,7 @@ def client_of(dsn: str) -> Iterator[Client]:
 def transaction_of(dsn: str) -> Iterator[Client]:
     """A client whose calls are one transaction: all of them take effect, or none."""
     with psycopg.connect(dsn) as connection:
-        yield Client(connection=connection)
+        yield TextClient(connection=connection)
 
 
 def out() -> Console:
@@ -81,7 +88,7 @@ def out() -> Console:
 
 def print_json(value: Any) -> None:
     """The one document of --json."""
-    print(json.dumps(plain(value), ensure_ascii=False, indent=2))
+    print(pretty(write(plain(value))))
 
 
 def print_rows(rows: Sequence[Any], columns: Iterable[str], as_json: bool, nothing: str) -> None:
@@ -121,12 +128,14 @@ def print_record(row: Any, as_json: bool) -> None:
     table.add_column(style="bold")
     table.add_column(overflow="fold")
     for name, value in _fields(row):
+        if isinstance(value, JsonText):
+            value = read(value) if value in ("null", "[]") or value[0] == '"' else pretty(value)
         if value is None or value in ([], ""):
             continue
         if isinstance(value, datetime):
             text = f"{value:%Y-%m-%d %H:%M:%S%z} ({shown(value)})"
-        elif isinstance(value, dict | list) and name not in ("tags", "key"):
-            text = clean(json.dumps(plain(value), ensure_ascii=False, indent=2))
+        elif isinstance(value, dict):
+            text = clean(pretty(write(plain(value))))
         elif isinstance(value, bool):
             text = "yes" if value else "no"
         elif isinstance(value, str | int):

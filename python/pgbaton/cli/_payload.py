@@ -1,17 +1,23 @@
-"""JSON from an argument, a file or stdin."""
+"""JSON from an argument, a file or stdin, kept as it is written."""
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from decimal import Decimal
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TypeVar
 
 import typer
 
+from pgbaton._json_text import JsonText, checked, members_of, read
 
-def read_json(argument: str, name: str = "payload") -> Any:
+T = TypeVar("T")
+LONGEST_KEY = 1024
+
+
+def read_json(argument: str, name: str = "payload") -> JsonText:
     """JSON itself, @file, or - for stdin."""
     if argument == "-":
         text = sys.stdin.read()
@@ -22,10 +28,19 @@ def read_json(argument: str, name: str = "payload") -> Any:
     return parse(text, name)
 
 
-def parse(text: str, name: str) -> Any:
+def parse(text: str, name: str) -> JsonText:
+    return _json(checked, text, name)
+
+
+def parse_object(text: str, name: str) -> dict[str, JsonText] | None:
+    """Its members; None if it is something else."""
+    return _json(members_of, text, name)
+
+
+def _json(parsed: Callable[[str], T], text: str, name: str) -> T:
     try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
+        return parsed(text)
+    except ValueError as error:
         raise typer.BadParameter(
             f"the {name} is no JSON: {error}. A text is JSON in quotes: '\"text\"'"
         ) from error
@@ -33,13 +48,40 @@ def parse(text: str, name: str) -> Any:
         raise typer.BadParameter(f"the {name} is nested too deeply") from error
 
 
+def field_text(payload: str, field: str) -> str:
+    """A field as the operator ->> of jsonb has it: what is equal there is one key."""
+    value = (members_of(payload) or {}).get(field, "null")
+    if value == "null":
+        raise typer.BadParameter(f"a payload has no field {field!r}")
+    if value.startswith('"'):
+        return str(read(value))
+    return _digits(value) if value[0] in "-0123456789" else str(value)
+
+
+def _digits(number: str) -> str:
+    """Without an exponent, unless that would be too long for a key anyway."""
+    value = Decimal(number)
+    if abs(value.adjusted()) > LONGEST_KEY:
+        return str(number)
+    return format(value.copy_abs() if value == 0 else value, "f")
+
+
 def open_lines(path: str) -> IO[bytes]:
     """A file, or stdin for -."""
     return sys.stdin.buffer if path == "-" else Path(path).open("rb")
 
 
-def json_lines(file: IO[bytes]) -> Iterator[tuple[Any, int]]:
-    """The value of each line that is not empty, and how many bytes it took."""
-    for number, line in enumerate(file, 1):
-        if line.strip():
-            yield parse(line.decode(), f"line {number}"), len(line)
+def numbered_lines(file: IO[bytes]) -> Iterator[tuple[int, bytes]]:
+    """The lines that are not empty, counted from 1 with those that are."""
+    return ((number, line) for number, line in enumerate(file, 1) if line.strip())
+
+
+@contextmanager
+def of_line(number: int) -> Iterator[None]:
+    """What is wrong in there is said with the number of the line."""
+    try:
+        yield
+    except typer.BadParameter as error:
+        raise typer.BadParameter(f"line {number:,}: {error.message}") from error
+    except (TypeError, ValueError) as error:  # a number for a text, NUL, no UTF-8
+        raise typer.BadParameter(f"line {number:,}: {error}") from error

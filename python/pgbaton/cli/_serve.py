@@ -35,6 +35,9 @@ def serve(
         int, typer.Option(min=0, help="Milliseconds between two runs of maintenance; 0: none.")
     ] = 60_000,
     max_body: Annotated[int, typer.Option(min=1, help="Bytes of a request at most.")] = 1 << 20,
+    request_timeout: Annotated[
+        float, typer.Option(min=0.1, help="Seconds within which a request arrives, head and body.")
+    ] = 30,
     connections: Annotated[
         int, typer.Option(min=1, help="To the database at most, and one that listens.")
     ] = 10,
@@ -69,6 +72,7 @@ def serve(
         hosts=(*LOOPBACK, host),
         cleanup_interval=timedelta(milliseconds=cleanup_interval),
         max_body=max_body,
+        request_timeout=request_timeout,
         connections=connections,
         ping=ping,
         refresh=refresh,

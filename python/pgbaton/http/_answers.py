@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from typing import Any
 
 import psycopg
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+
+from pgbaton._json_text import members_of, read, write
 
 log = logging.getLogger("pgbaton.http")
 
@@ -40,12 +41,12 @@ class BodyTooLarge(HTTPException):
 
 def answer(content: Any, status: int = 200) -> Response:
     """JSON as specification b has it."""
-    return JSONResponse(content, status)
+    return Response(write(content), status, media_type="application/json")
 
 
 def refusal(status: int, message: str, **more: Any) -> Response:
     """What every refused request gets."""
-    return JSONResponse({"ok": False, "error": message, **more}, status)
+    return answer({"ok": False, "error": message, **more}, status)
 
 
 def status_of(error: psycopg.Error) -> int:
@@ -92,22 +93,33 @@ async def unexpected(_: Request, __: Exception) -> Response:
 # What a request says -----------------------------------------------------------------------------
 
 
-async def read_object(request: Request, *known: str) -> dict[str, Any]:
-    """The JSON object of the body, which has no other members than these."""
+async def read_object(request: Request, *known: str, as_text: str = "") -> dict[str, Any]:
+    """The JSON object of the body, which has no other members than these; one may stay text."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise HTTPException(415, "send Content-Type: application/json")
     try:
-        value = json.loads(await request.body(), parse_constant=_no_json)
+        body = members_of((await read_body(request)).decode())
+        if body is None:
+            raise HTTPException(400, "the body is not a JSON object")
+        members(body, "the body", *known)
+        return {name: text if name == as_text else read(text) for name, text in body.items()}
     except (ValueError, RecursionError) as error:
         raise HTTPException(400, f"the body is not JSON: {error}") from error
-    if not isinstance(value, dict):
-        raise HTTPException(400, "the body is not a JSON object")
-    return members(value, "the body", *known)
 
 
-def _no_json(constant: str) -> Any:
-    raise ValueError(f"{constant} is not JSON")
+async def read_body(request: Request) -> bytes:
+    """All of it, however long it said that it is."""
+    most = request.app.state.settings.max_body
+    body = bytearray()
+    try:
+        async for part in request.stream():
+            body += part
+            if len(body) > most:
+                raise BodyTooLarge(most)
+    except ClientDisconnect as error:  # nobody is there to be answered
+        raise HTTPException(400, "the body ended early") from error
+    return bytes(body)
 
 
 def members(value: dict[str, Any], what: str, *known: str) -> dict[str, Any]:

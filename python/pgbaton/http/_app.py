@@ -12,12 +12,12 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from pgbaton.http import _metrics, _page, _queue
 from pgbaton.http._answers import answer, bad_value, database_error, http_error, log, unexpected
 from pgbaton.http._gate import Gate
 from pgbaton.http._openapi import document
+from pgbaton.http._routes import Route
 from pgbaton.http._settings import Settings
 from pgbaton.http._state import Gateway
 
@@ -25,6 +25,14 @@ from pgbaton.http._state import Gateway
 async def openapi(_: Request) -> Response:
     """GET /openapi.json"""
     return answer(document())
+
+
+ROUTES: list[Route] = [
+    Route("/openapi.json", openapi, is_open=True),
+    Route("/metrics", _metrics.metrics, acts=True),
+    *_page.ROUTES,
+    *_queue.ROUTES,
+]
 
 
 def gateway(settings: Settings) -> Starlette:
@@ -36,14 +44,12 @@ def gateway(settings: Settings) -> Starlette:
     Returns:
         Starlette: with a lifespan, which the server must run.
     """
+    open_routes = [route for route in ROUTES if route.is_open]
+    guarded = [route for route in ROUTES if not route.is_open]
     app = Starlette(
-        routes=[
-            Route("/openapi.json", openapi),
-            Route("/metrics", _metrics.metrics),
-            *_page.ROUTES,
-            *_queue.ROUTES,
-        ],
-        middleware=[Middleware(Gate, settings=settings)],
+        # The first that fits answers: so what the gate finds open is what does.
+        routes=[*open_routes, *guarded],
+        middleware=[Middleware(Gate, settings=settings, open_routes=open_routes)],
         exception_handlers={
             HTTPException: http_error,
             psycopg.Error: database_error,

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
+from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pgbaton.http._answers import BodyTooLarge, refusal
+from pgbaton.http._routes import Route
 from pgbaton.http._settings import Settings
 
-OPEN = ("/", "/openapi.json")
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
@@ -26,54 +28,38 @@ HEADERS = {
 
 
 class Gate:
-    """Finds the caller, or refuses."""
+    """Finds the caller, or refuses. What is open is asked of the routes, not of the path."""
 
-    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+    def __init__(self, app: ASGIApp, settings: Settings, open_routes: Sequence[Route]) -> None:
         self._app = app
         self._settings = settings
+        self._open_routes = open_routes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        headers = Headers(scope=scope)
-        no = self._refuse(scope, headers)
-        if no is not None:
-            await no(scope, receive, with_headers(send))
-        else:
-            await self._app(scope, self._limited(receive), with_headers(send))
+        refused = self._refuse(scope, Headers(scope=scope))
+        await (refused or self._app)(scope, receive, with_headers(send))
 
     def _refuse(self, scope: Scope, headers: Headers) -> Response | None:
         settings = self._settings
-        host = headers.get("host", "")
-        if settings.callers is None and not is_one_of(host, settings.hosts):
+        is_open = any(route.matches(scope)[0] is Match.FULL for route in self._open_routes)
+        if settings.callers is None and not is_one_of(headers.get("host", ""), settings.hosts):
             return refusal(421, "this gateway is not called by that name")
-        if is_from_elsewhere(headers) and not is_open(scope["path"]):
+        if not is_open and is_from_elsewhere(headers):
             return refusal(403, "a page of another origin may not call")
-        length = headers.get("content-length", "0")
-        if length.isdigit() and int(length) > settings.max_body:
-            return refusal(413, BodyTooLarge(settings.max_body).detail)
+        if "transfer-encoding" in headers and "content-length" in headers:
+            return refusal(400, "a body has one length: Content-Length or Transfer-Encoding")
         caller = settings.caller_of(bearer(headers))
-        if caller is None and not is_open(scope["path"]):
+        if caller is None and not is_open:
             no = refusal(401, "send Authorization: Bearer and a token that is known here")
             no.headers["WWW-Authenticate"] = "Bearer"
             return no
+        if is_longer(headers.get("content-length", "0"), settings.max_body):
+            return refusal(413, BodyTooLarge(settings.max_body).detail)
         scope.setdefault("state", {})["caller"] = caller
         return None
-
-    def _limited(self, receive: Receive) -> Receive:
-        """For bodies that do not say how long they are, or lie."""
-        size = 0
-
-        async def limited() -> Message:
-            nonlocal size
-            message = await receive()
-            size += len(message.get("body", b""))
-            if size > self._settings.max_body:
-                raise BodyTooLarge(self._settings.max_body)
-            return message
-
-        return limited
 
 
 def with_headers(send: Send) -> Send:
@@ -87,23 +73,34 @@ def with_headers(send: Send) -> Send:
     return send_more
 
 
-def is_open(path: str) -> bool:
-    """The page itself is no secret; what it shows is."""
-    return path in OPEN or path.startswith("/static/")
+def is_longer(length: str, most: int) -> bool:
+    """By Content-Length; what a body has without one is counted when it is read."""
+    return length.isascii() and length.isdigit() and (len(length) > 20 or int(length) > most)
 
 
 def is_from_elsewhere(headers: Headers) -> bool:
     """Whether a browser says that a page of another origin calls; its GETs carry no Origin."""
-    origin = headers.get("origin")
-    if origin is not None and urlsplit(origin).netloc != headers.get("host"):
+    host = headers.get("host") or None
+    if any(host is None or host_of(origin) != host for origin in headers.getlist("origin")):
         return True
-    return headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
+    sites = headers.getlist("sec-fetch-site")
+    return any(site not in ("none", "same-origin") for site in sites)
+
+
+def host_of(origin: str) -> str | None:
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:  # half of an IPv6 address
+        return None
 
 
 def is_one_of(host: str, names: tuple[str, ...]) -> bool:
     return host.lower() in names or host.rpartition(":")[0].lower() in names
 
 
-def bearer(headers: Headers) -> str | None:
-    scheme, _, token = headers.get("authorization", "").partition(" ")
-    return token.strip() if scheme.lower() == "bearer" and token.strip() else None
+def bearer(headers: Headers) -> bytes | None:
+    """The token; none if it is not clear which."""
+    given = headers.getlist("authorization")
+    scheme, _, token = "".join(given[:1]).partition(" ")
+    is_clear = len(given) == 1 and scheme.lower() == "bearer"
+    return token.strip().encode("latin-1") or None if is_clear else None

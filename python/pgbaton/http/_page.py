@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Awaitable
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -13,15 +12,16 @@ import psycopg
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
-from starlette.routing import Route
 
 from pgbaton._async.client import AsyncClient
+from pgbaton._json_text import JsonText, pretty, write
 from pgbaton._runtime.waiting import happens
 from pgbaton.cli._errors import sentence
 from pgbaton.cli._text import plain
 from pgbaton.errors import InvalidState
 from pgbaton.http._answers import answer, job_id, log, number, read_object
 from pgbaton.http._queue import Events, queue_of, text
+from pgbaton.http._routes import Route
 from pgbaton.http._state import state_of
 from pgbaton.models import JobState
 
@@ -29,6 +29,7 @@ STATIC = Path(__file__).parent / "static"
 KINDS = {"page.css": "text/css", "page.js": "text/javascript", "icon.svg": "image/svg+xml"}
 MOST_BLOCKED = 200
 MOST_DEAD = 200
+LAID_OUT = ("payload", "result")
 
 
 class Watch:
@@ -64,7 +65,7 @@ class Watch:
 
     async def _look(self) -> None:
         while self._pages and not self._has_ended:
-            data = json.dumps(plain(await picture(self._client, self._every)), ensure_ascii=False)
+            data = write(plain(await picture(self._client, self._every)))
             self._latest = f"event: picture\ndata: {data}\n\n".encode()
             for page in self._pages:
                 page.set()
@@ -118,7 +119,15 @@ async def job(request: Request) -> Response:
         pass  # who may only monitor sees the job and not the reason
     except InvalidState:
         pass  # it was retried just now
-    return answer({"job": plain(info), "why": why, "failed_at": plain(failed_at)})
+    return answer({"job": shown(info), "why": why, "failed_at": plain(failed_at)})
+
+
+def shown(row: Any) -> Any:
+    """A row whose payload and result are texts to be read: a browser makes floats of numbers."""
+    return {
+        name: str(pretty(part)) if isinstance(part, JsonText) and name in LAID_OUT else part
+        for name, part in plain(row).items()
+    }
 
 
 async def dead(request: Request) -> Response:
@@ -127,7 +136,7 @@ async def dead(request: Request) -> Response:
     offset = number(request, "offset", 0, 0, 999_999_999)
     queue = request.query_params.get("queue") or None
     rows = await state_of(request).client.list_dead_jobs(queue, limit, offset)
-    return answer(plain(rows))
+    return answer([shown(row) for row in rows])
 
 
 async def repair(request: Request) -> Response:
@@ -163,10 +172,10 @@ async def static(request: Request) -> Response:
 
 
 ROUTES = [
-    Route("/", index),
-    Route("/static/{name}", static),
-    Route("/ui/live", live),
+    Route("/", index, is_open=True),
+    Route("/static/{name}", static, is_open=True),
+    Route("/ui/live", live, acts=True),
     Route("/ui/jobs/{id}", job),
     Route("/ui/dead", dead),
-    Route("/ui/queues/{queue}/jobs/{id}/{action}", repair, methods=["POST"]),
+    Route("/ui/queues/{queue}/jobs/{id}/{action}", repair, ["POST"]),
 ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -12,13 +11,14 @@ from sse_starlette.sse import EventSourceResponse, SendTimeoutError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from pgbaton._async.client import AsyncClient
+from pgbaton._json_text import write
 from pgbaton.errors import InvalidState, LeaseLost, UnknownJob
 from pgbaton.http._answers import answer, job_id, log, members, number, read_object
 from pgbaton.http._hub import worker_name
+from pgbaton.http._routes import Route
 from pgbaton.http._state import Claims, State, state_of
 from pgbaton.models import ClaimedJob, DeadJob
 
@@ -49,7 +49,7 @@ def queue_of(request: Request) -> str:
 
 async def enqueue(request: Request) -> Response:
     """POST /queue/enqueue"""
-    body = await read_object(request, "value", "options")
+    body = await read_object(request, "value", "options", as_text="value")
     if "value" not in body:
         raise HTTPException(400, "the body has no value")
     options = body.get("options", {})
@@ -145,9 +145,8 @@ PING = b"event: ping\ndata:\n\n"
 
 
 def event(name: str, message: dict[str, Any]) -> bytes:
-    data = json.dumps(message, ensure_ascii=False, separators=(",", ":"))
-    # What Python lets pass as a string and UTF-8 does not have was never in a jsonb.
-    return f"event: {name}\nid: {message['id']}\ndata: {data}\n\n".encode()
+    # A jsonb holds neither a line feed nor what Python lets pass and UTF-8 does not have.
+    return f"event: {name}\nid: {message['id']}\ndata: {write(message)}\n\n".encode()
 
 
 class Events(EventSourceResponse):
@@ -341,14 +340,14 @@ async def keys(request: Request) -> Response:
 
 API = "/{queue}/api"
 ROUTES = [
-    Route(API + "/queue/enqueue", enqueue, methods=["POST"]),
-    Route(API + "/queue/listen", listen),
-    Route(API + "/queue/poll", poll),
-    Route(API + "/queue/ack", ack, methods=["POST"]),
-    Route(API + "/queue/nack", nack, methods=["POST"]),
+    Route(API + "/queue/enqueue", enqueue, ["POST"]),
+    Route(API + "/queue/listen", listen, acts=True),
+    Route(API + "/queue/poll", poll, acts=True),
+    Route(API + "/queue/ack", ack, ["POST"]),
+    Route(API + "/queue/nack", nack, ["POST"]),
     Route(API + "/queue/stats", stats),
-    Route(API + "/queue/dlq", dead_all, methods=["GET", "DELETE"]),
-    Route(API + "/queue/dlq/{id}", dead_by_id, methods=["GET", "DELETE"]),
-    Route(API + "/queue/dlq/{id}/requeue", dead_requeue, methods=["POST"]),
+    Route(API + "/queue/dlq", dead_all, ["GET", "DELETE"]),
+    Route(API + "/queue/dlq/{id}", dead_by_id, ["GET", "DELETE"]),
+    Route(API + "/queue/dlq/{id}/requeue", dead_requeue, ["POST"]),
     Route(API + "/keys", keys),
 ]

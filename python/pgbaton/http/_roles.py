@@ -11,6 +11,7 @@ from psycopg import sql
 from psycopg_pool import AsyncConnectionPool
 
 from pgbaton._async.client import AsyncClient
+from pgbaton._calls import JsonTextLoader
 from pgbaton._runtime.listener import watchful
 from pgbaton.http._settings import Caller, Settings
 
@@ -59,6 +60,12 @@ class RolePool:
                 yield connection
 
 
+class TextClient(AsyncClient):
+    """Payloads, results and headers pass through as the text that the database sent."""
+
+    _jsonb_loader = JsonTextLoader
+
+
 class Clients:
     """One client for each role."""
 
@@ -68,5 +75,5 @@ class Clients:
 
     def of(self, caller: Caller) -> AsyncClient:
         if caller.role not in self._clients:
-            self._clients[caller.role] = AsyncClient(pool=RolePool(self.pool, caller.role))
+            self._clients[caller.role] = TextClient(pool=RolePool(self.pool, caller.role))
         return self._clients[caller.role]

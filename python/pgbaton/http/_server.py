@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import resource
 import signal
 import socket
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from types import FrameType
+from typing import Any
 
+import h11
 import psycopg
 import uvicorn
 from starlette.applications import Starlette
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from pgbaton.client import Client
 from pgbaton.errors import UnknownQueue
@@ -80,6 +84,72 @@ def allow_many_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
+LATE = b"the request did not arrive in time\n"
+
+
+def arriving_within(seconds: float) -> type[asyncio.Protocol]:
+    """A protocol that ends a connection whose request is not complete after so long.
+
+    The time begins with the connection, or with the first byte of a further request. It is one
+    for head and body, so that nobody wins more of it by sending a byte now and then.
+    """
+
+    class Arriving(H11Protocol):
+        _late: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            self._watch()
+
+        def data_received(self, data: bytes) -> None:
+            if not self._has_begun():
+                self._unwatch()
+            super().data_received(data)
+
+        def handle_events(self) -> None:
+            super().handle_events()
+            self._watch()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._unwatch()
+            super().connection_lost(exc)
+
+        def _has_begun(self) -> bool:
+            return self.conn.their_state is not h11.IDLE or bool(self.conn.trailing_data[0])
+
+        def _watch(self) -> None:
+            if self.conn.their_state not in (h11.IDLE, h11.SEND_BODY):
+                self._unwatch()
+            elif self._late is None:
+                self._late = self.loop.call_later(seconds, self._end)
+
+        def _unwatch(self) -> None:
+            if self._late is not None:
+                self._late.cancel()
+                self._late = None
+
+        def _end(self) -> None:
+            if self.cycle is not None:
+                self.cycle.disconnected = True
+            if self._has_begun() and self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+                self.transport.write(self._refusal())
+            self.transport.close()
+            if self.transport.get_write_buffer_size() > 0:
+                self.transport.abort()  # nor does it read
+
+        def _refusal(self) -> bytes:
+            kind = ("Content-Type", "text/plain; charset=utf-8")
+            length = ("Content-Length", str(len(LATE)))
+            events: tuple[Any, ...] = (
+                h11.Response(status_code=408, headers=[kind, length, ("Connection", "close")]),
+                h11.Data(data=LATE),
+                h11.EndOfMessage(),
+            )
+            return b"".join(self.conn.send(event) or b"" for event in events)
+
+    return Arriving
+
+
 class Server(uvicorn.Server):
     """Ends the streams as soon as it is told to stop."""
 
@@ -108,6 +178,8 @@ def serve(settings: Settings, host: str, port: int, say: Callable[[str], None]) 
     app = gateway(settings)
     config = uvicorn.Config(
         app,
+        http=arriving_within(settings.request_timeout),
+        ws="none",
         log_level="warning",
         access_log=False,
         server_header=False,

@@ -49,6 +49,7 @@ class Settings:
         connections (int): to the database at most, besides the one that listens.
         ping (float): seconds without a message after which a stream sends a ping.
         refresh (float): seconds between two looks at the queues while somebody has the page open.
+        request_timeout (float): seconds after which a request must have arrived, head and body.
     """
 
     dsn: str
@@ -59,15 +60,16 @@ class Settings:
     connections: int = 10
     ping: float = 15
     refresh: float = 2
+    request_timeout: float = 30
     anyone: Caller = field(default=Caller(ALONE), init=False)
 
-    def caller_of(self, token: str | None) -> Caller | None:
+    def caller_of(self, token: bytes | None) -> Caller | None:
         """Who that is; None if nobody is known by it."""
         if self.callers is None:
             return self.anyone
         if token is None:
             return None
-        return self.callers.get(hashlib.sha256(token.encode()).hexdigest())
+        return self.callers.get(hashlib.sha256(token).hexdigest())
 
 
 def read_tokens(path: Path) -> dict[str, Caller]:

@@ -94,7 +94,6 @@ function rate(value) {
 }
 
 const number = (value) => value.toLocaleString("en");
-const pretty = (value) => JSON.stringify(value, null, 2);
 const clock = (instant) => new Date(instant).toLocaleString("sv-SE");
 
 function say(text, isBad = false) {
@@ -392,7 +391,7 @@ function makeDead(job) {
     el(
       "td", {},
       el("div", {}, el("span", { class: "error" }, job.error_message ?? "no error message"),
-        el("details", {}, el("summary", {}, "Payload"), el("pre", {}, pretty(job.payload)))),
+        el("details", {}, el("summary", {}, "Payload"), el("pre", {}, job.payload))),
     ),
     el(
       "td", { class: "actions" },
@@ -455,8 +454,8 @@ function jobDetail(job, why, failedAt) {
   }
   const parts = [why === null ? null : el("p", { class: "why" }, why), list];
   parts.push(el("h3", {}, "History"), el("ol", { class: "history" }, ...history(job, failedAt)));
-  parts.push(el("h3", {}, "Payload"), el("pre", {}, pretty(job.payload)));
-  if (job.result !== null) parts.push(el("h3", {}, "Result"), el("pre", {}, pretty(job.result)));
+  parts.push(el("h3", {}, "Payload"), el("pre", {}, job.payload));
+  if (job.result !== null) parts.push(el("h3", {}, "Result"), el("pre", {}, job.result));
   return parts.filter(Boolean);
 }
 
