@@ -358,8 +358,9 @@ def work(client: Client) -> None:
     assert client.queue_stats("mail")[0].dlq == 2
 
     assert client.worker_heartbeat("worker", capacity=4, tags=["x"]) == []
-    assert client.unregister_worker("worker")
-    assert not client.unregister_worker("worker")
+    client.worker_heartbeat("gone")
+    assert client.unregister_worker("gone")
+    assert not client.unregister_worker("gone")
     assert client.run_maintenance()["recovered"] == 0
     done = client.run_maintenance(once_a_minute=True)
     assert "recovered" in done or done == {"skipped": "it was done in this minute"}
@@ -367,7 +368,8 @@ def work(client: Client) -> None:
     client.enqueue_job("mail", job_type="idle", tags=["y"])
     sleep = client.wait_for_jobs("worker", ["mail"], ["idle"], ["y"], timedelta(seconds=7))
     assert sleep.wait == timedelta(0)
-    asleep = client.wait_for_jobs("worker", ["mail"], ["other"], max_wait="7 seconds")
+    for _ in range(2):  # the first time it looks again at once
+        asleep = client.wait_for_jobs("worker", ["mail"], ["other"], max_wait="7 seconds")
     assert (asleep.channel, asleep.wait) == (sleep.channel, timedelta(seconds=7))
 
 

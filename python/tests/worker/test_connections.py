@@ -122,7 +122,7 @@ def test_polling_finds_work_without_notifications(
         wait_until(worker_is_known(client, worker))
         for job_id in client.enqueue_batch("orders", range(3), ["a", "a", "a"]):
             wait_for_state(client, job_id, "completed")
-    assert is_asleep(conn) is hears_nothing
+        wait_until(lambda: is_asleep(conn) is hears_nothing)
 
 
 def worker_is_known(client: Client, worker: Worker) -> Any:
