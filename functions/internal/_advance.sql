@@ -1,4 +1,4 @@
-create or replace function pgbaton._advance(lane_id integer, start bigint)
+create or replace function pgbaton._advance(lane_id integer, start bigint, step bigint)
 returns void
 language plpgsql volatile
 as $$
@@ -17,7 +17,7 @@ begin
     )
     order by w.kind desc, w.lane_id desc, w.value desc
     limit 1;
-    if not found or v_horizon.value < start + 64 * 128 then
+    if not found or v_horizon.value < start + step then
         return;
     end if;
 
@@ -46,7 +46,7 @@ begin
             where w.lane_id = _advance.lane_id and w.position >= start
                 and w.position < (
                     select b.value from bound as b
-                    where b.value >= b.watermark or b.value >= start + 64 * 128
+                    where b.value >= b.watermark or b.value >= start + step
                 )
             for update skip locked
         ))
@@ -59,7 +59,7 @@ begin
     )
     select b.* into v_bound from bound as b;
 
-    if v_bound.value >= v_bound.watermark + 64 * 128 then
+    if v_bound.value >= v_bound.watermark + step then
         -- Once in the life of a lane; whoever is at it does it for all.
         update pgbaton.lane as l set has_watermark = true
         where l.ctid = any (array(
@@ -78,6 +78,6 @@ begin
     end if;
 end;
 $$;
-comment on function pgbaton._advance(integer, bigint) is
-'Raises the watermark of a lane to its first claimable span, at most to the horizon. Drops rewinds below that
-span; while it stands below the watermark, one rewind remains at or before it.';
+comment on function pgbaton._advance(integer, bigint, bigint) is
+'Raises the watermark of a lane to its first claimable span, at most to the horizon, if that is a step at least. Drops
+rewinds below that span; while it stands below the watermark, one rewind remains at or before it.';

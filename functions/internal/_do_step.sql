@@ -18,7 +18,7 @@ begin
         when 'times ahead' then perform pgbaton._forget_times_ahead(at);
         when 'due jobs' then
             return jsonb_build_object('made_due', pgbaton._make_due(since, at, max_spans, subject::bigint));
-        when 'released keys' then perform pgbaton._pass_released();
+        when 'released keys' then perform pgbaton._pass_released(pgbaton._released_from(subject::xid8));
         when 'ended leases' then
             return jsonb_build_object('recovered', pgbaton._recover(
                 pgbaton._ended_leases(since, at, max_spans, null, subject::bigint), 'the lease ended'

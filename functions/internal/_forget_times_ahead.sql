@@ -10,7 +10,7 @@ begin
         delete from pgbaton.watermark as w
         where w.ctid = any (array(
             select f.ctid from pgbaton.watermark as f
-            where f.kind not in ('lane', 'horizon') and f.recorded_at > at + interval '10 seconds'
+            where f.kind not in ('lane', 'horizon', 'released', 'release_horizon') and f.recorded_at > at + interval '10 seconds'
             for update skip locked
         ))
         returning w.recorded_at

@@ -4,14 +4,18 @@ language plpgsql stable
 as $$
 declare
     v_oldest record;
+    v_prepared record;
+    v_standby record;
     v_dead record;
     v_slot record;
     v_usage constant double precision := pg_notification_queue_usage();
     v_sequences record;
 begin
-    select a.pid, at - a.xact_start as age into v_oldest
+    -- With a snapshot or, idle, with the id that it got when it wrote. Those of other databases hold nothing back here.
+    select a.pid, at - a.xact_start as age, a.backend_xmin is null as has_only_written into v_oldest
     from pg_stat_activity as a
-    where a.backend_xmin is not null and a.pid <> pg_backend_pid() and a.xact_start is not null
+    where num_nonnulls(a.backend_xmin, a.backend_xid) > 0 and a.datname = current_database()
+        and a.pid <> pg_backend_pid() and a.xact_start is not null
     order by a.xact_start limit 1;
     check_name := 'oldest snapshot';
     is_warn := coalesce(v_oldest.age > '5 minutes', false);
@@ -19,8 +23,41 @@ begin
     detail := case
         when v_oldest.pid is null then 'No snapshot is open, as far as this role may see (pg_read_all_stats sees all).'
         else format(
-            'The oldest snapshot is %s old (process %s). Claims stay fast, but dead rows pile up until it ends: '
-            'pg_terminate_backend(%s) ends it.', v_oldest.age, v_oldest.pid, v_oldest.pid
+            'The oldest %s is %s old (process %s). Claims stay fast, but dead rows pile up until it ends: '
+            'pg_terminate_backend(%s) ends it.',
+            case when v_oldest.has_only_written then 'transaction that wrote, and idles,' else 'snapshot' end,
+            v_oldest.age, v_oldest.pid, v_oldest.pid
+        )
+    end;
+    return next;
+
+    select p.gid, at - p.prepared as age into v_prepared
+    from pg_prepared_xacts as p where p.database = current_database()
+    order by p.prepared limit 1;
+    check_name := 'prepared transactions';
+    is_warn := coalesce(v_prepared.age > '5 minutes', false);
+    is_bad := coalesce(v_prepared.age > '1 hour', false);
+    detail := case
+        when v_prepared.gid is null then 'No transaction is prepared.'
+        else format(
+            'Transaction %L was prepared %s ago and keeps its locks and all dead rows until "commit prepared %L" or '
+            '"rollback prepared %L" ends it.', v_prepared.gid, v_prepared.age, v_prepared.gid, v_prepared.gid
+        )
+    end;
+    return next;
+
+    select coalesce(nullif(r.application_name, ''), 'of process ' || r.pid) as name, age(r.backend_xmin) as xids
+    into v_standby
+    from pg_stat_replication as r where r.backend_xmin is not null
+    order by age(r.backend_xmin) desc limit 1;
+    check_name := 'standbys';
+    is_warn := coalesce(v_standby.xids > 1000000, false);
+    is_bad := coalesce(v_standby.xids > 100000000, false);
+    detail := case
+        when v_standby.name is null then 'No standby holds anything back, as far as this role may see.'
+        else format(
+            'Standby %s holds back the last %s transactions for its queries (hot_standby_feedback). End the oldest one '
+            'there, or turn the setting off.', v_standby.name, v_standby.xids
         )
     end;
     return next;

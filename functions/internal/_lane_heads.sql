@@ -1,17 +1,17 @@
 create or replace function pgbaton._lane_heads(
     queue_ids integer[], job_types text[], tags text[], max_lanes integer,
-    out lane_ids integer[], out priorities integer[], out starts bigint[], out heads bigint[], out are_behind boolean[]
+    out lane_ids integer[], out priorities integer[], out starts bigint[], out heads bigint[], out steps bigint[]
 )
 language plpgsql volatile
 as $$
 begin
     select
-        array_agg(h.lane_id), array_agg(h.priority), array_agg(h.start), array_agg(h.head), array_agg(h.is_behind)
-    into lane_ids, priorities, starts, heads, are_behind
+        array_agg(h.lane_id), array_agg(h.priority), array_agg(h.start), array_agg(h.head), array_agg(h.step)
+    into lane_ids, priorities, starts, heads, steps
     from (
         select
             l.id as lane_id, l.priority, least(f.watermark, f.rewind) as start, h.position as head,
-            f.rewind is not null or h.position >= f.watermark + 64 * 256 as is_behind
+            case when f.rewind is not null or h.position >= f.watermark + t.step then t.step end as step
         from pgbaton.lane as l
         cross join lateral (
             select
@@ -40,6 +40,11 @@ begin
             order by s.lane_id, s.position
             limit 1
         ) as h
+        -- About sixteen claims: of spans that are cut, which begin between two tickets, each leaves one dead entry,
+        -- of whole ones one for each ticket.
+        cross join lateral (
+            select case when h.position % 64 > 0 then 16 * least(max_lanes, 64) else 1024 * least(max_lanes, 16) end as step
+        ) as t
         where l.queue_id = any (queue_ids)
             and (job_types is null or l.job_type = any (job_types))
             and l.tags @> _lane_heads.tags
@@ -50,4 +55,4 @@ end;
 $$;
 comment on function pgbaton._lane_heads(integer[], text[], text[], integer) is
 'Lanes that match and have claimable work, first to be served first, as parallel arrays (null: none): where their
-scan starts, their first claimable position, and whether their watermark is worth moving.';
+scan starts, their first claimable position, and, when their watermark is worth moving, by how much at least.';

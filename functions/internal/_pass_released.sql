@@ -1,4 +1,4 @@
-create or replace function pgbaton._pass_released()
+create or replace function pgbaton._pass_released(released_from bigint)
 returns void
 language plpgsql volatile
 as $$
@@ -16,12 +16,12 @@ begin
             -- Under an older snapshot the key may have got a holder that is not seen. Not when a job that was enqueued in
             -- order waited already, and row and job are still there: since then its producers saw the key busy, and
             -- whoever else gave the key to a job has changed one of the two, so that to lock it fails.
-            where v_sees_all or (not pgbaton._may_be_own(r.xmin) and exists (
+            where r.id >= released_from and (v_sees_all or (not pgbaton._may_be_own(r.xmin) and exists (
                 select from pgbaton.span as s
                 where s.queue_id = r.queue_id and s.singleton_key = r.singleton_key and s.state = 'waiting'
                     and s.policy is null and s.claimed_at is null and not pgbaton._may_be_own(s.xmin)
                 offset 0
-            ))
+            )))
             order by r.id
             limit 1000
             for update skip locked
@@ -47,5 +47,6 @@ begin
     cross join lateral pgbaton._hand_on(k.queue_ids, k.singleton_keys) as h;
 end;
 $$;
-comment on function pgbaton._pass_released() is
-'Passes on the batons of baton_release rows whose producers have ended. Bounded: at most 1000 rows a call.';
+comment on function pgbaton._pass_released(bigint) is
+'Passes on the batons of baton_release rows whose producers have ended. Those before released_from are left to
+the sweep. Bounded: at most 1000 rows a call.';

@@ -86,9 +86,9 @@ begin
                 s.state, s.attempt, s.extra_attempts, s.slot, s.ready, s.singleton_key, s.held_key, s.worker_id, s.policy
             from pgbaton.span as s where s.lo = v_lo;
         end if;
-        if v_lanes.are_behind[v_lane] then
-            perform pgbaton._advance(v_lane_id, v_lanes.starts[v_lane]);
-            v_lanes.are_behind[v_lane] := false;
+        if v_lanes.steps[v_lane] is not null then
+            perform pgbaton._advance(v_lane_id, v_lanes.starts[v_lane], v_lanes.steps[v_lane] / 2);
+            v_lanes.steps[v_lane] := null;
         end if;
         exit when v_missing <= 0;
         v_lanes.heads[v_lane] := case

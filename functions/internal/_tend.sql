@@ -10,15 +10,19 @@ declare
     v_has_due boolean;
     v_has_ended boolean;
     v_horizon bigint;
+    v_is_horizon_old boolean;
+    v_release_horizon bigint;
+    v_released_from bigint;
     v_is_sweep_due boolean;
     v_failed jsonb := jsonb '{}';
 begin
     perform set_config('pgbaton.tended_at', pgbaton._micros(at)::text, false);
     -- One statement: starting two costs more than what they read.
     select
-        w.due_from, w.leases_from, w.horizon, w.swept_at not between
+        w.due_from, w.leases_from, w.horizon, coalesce(w.horizon_at < at - interval '0.5 seconds', true), w.release_horizon,
+        w.released_from, w.swept_at not between
             pgbaton._micros(at - interval '10 seconds') and pgbaton._micros(at + interval '10 seconds'),
-        exists (select from pgbaton.baton_release offset 0),
+        exists (select from pgbaton.baton_release as r where r.id >= w.released_from offset 0),
         exists (
             select from pgbaton.span as s
             where not s.ready and s.state in ('pending', 'retry', 'unknown_retry')
@@ -31,7 +35,8 @@ begin
                 and s.lease_until >= w.leases_from and s.lease_until < at
             offset 0
         )
-    into v_due_from, v_leases_from, v_horizon, v_is_sweep_due, v_has_released, v_has_due, v_has_ended
+    into v_due_from, v_leases_from, v_horizon, v_is_horizon_old, v_release_horizon, v_released_from, v_is_sweep_due,
+        v_has_released, v_has_due, v_has_ended
     from (
         select
             pgbaton._since(coalesce((
@@ -44,25 +49,40 @@ begin
                 where w.kind = 'lease' and w.lane_id = 0
                 order by w.kind desc, w.lane_id desc, w.value desc limit 1
             ), 0)) as leases_from,
+            coalesce(h.value, 0) as horizon, h.recorded_at as horizon_at,
             coalesce((
                 select w.value from pgbaton.watermark as w
-                where w.kind = 'horizon' and w.lane_id = 0
+                where w.kind = 'release_horizon' and w.lane_id = 0
                 order by w.kind desc, w.lane_id desc, w.value desc limit 1
-            ), 0) as horizon,
+            ), 0) as release_horizon,
+            coalesce((
+                select w.value from pgbaton.watermark as w
+                where w.kind = 'released' and w.lane_id = 0
+                order by w.kind desc, w.lane_id desc, w.value desc limit 1
+            ), 0) as released_from,
             coalesce((
                 select w.value from pgbaton.watermark as w
                 where w.kind = 'sweep' and w.lane_id = 0
                 order by w.kind desc, w.lane_id desc, w.value desc limit 1
             ), 0) as swept_at
+        from (select 1) as one
+        left join (
+            select w.value, w.recorded_at from pgbaton.watermark as w
+            where w.kind = 'horizon' and w.lane_id = 0
+            order by w.kind desc, w.lane_id desc, w.value desc limit 1
+        ) as h on true
         offset 0
     ) as w;
-    perform pgbaton._note_horizon(v_horizon, at);
+    perform pgbaton._note_horizon(v_horizon, v_is_horizon_old, v_release_horizon, at);
 
     if v_has_due then
         v_failed := coalesce(pgbaton._try_spans('due jobs', at, v_due_from, 200) -> 'failed', '{}');
     end if;
     if v_has_released or v_has_due then
-        perform pgbaton._pass_released();
+        perform pgbaton._pass_released(v_released_from);
+    end if;
+    if v_release_horizon >= v_released_from + 16 then
+        perform pgbaton._note_released(v_released_from, at);
     end if;
     if v_has_ended then
         v_failed := v_failed || coalesce(

@@ -42,8 +42,12 @@ begin
         loop
             if v_is_tending then
                 perform pgbaton._tend(v_now);
-            elsif exists (select from pgbaton.baton_release) then
-                perform pgbaton._pass_released();
+            elsif exists (select from pgbaton.baton_release as r where r.id >= coalesce((
+                select w.value from pgbaton.watermark as w
+                where w.kind = 'released' and w.lane_id = 0
+                order by w.kind desc, w.lane_id desc, w.value desc limit 1
+            ), 0)) then
+                perform pgbaton._pass_released(pgbaton._released_from());
             end if;
             v_picked := pgbaton._pick_spans(v_queue_ids, job_types, v_tags, v_missing);
             exit when v_picked.first_day is not null;

@@ -1,9 +1,14 @@
 -- Order, recovery and operation -----------------------------------------------------------------
 create table pgbaton.baton_release (
-    id bigint generated always as identity constraint baton_release_pkey primary key,
+    id bigint not null constraint baton_release_pkey primary key,
     queue_id integer not null,
     singleton_key text not null
 );
+create sequence pgbaton.baton_release_id_seq as bigint owned by pgbaton.baton_release.id;
+comment on sequence pgbaton.baton_release_id_seq is 'Numbers of baton_release.';
+-- The transaction id first, then the number: see _note_horizon.
+alter table pgbaton.baton_release alter column id set default
+case when pg_current_xact_id() is not null then nextval('pgbaton.baton_release_id_seq') end;
 comment on table pgbaton.baton_release is
 'Keys whose baton was let go while a producer of the key was still open. The next claim passes it on.';
 comment on column pgbaton.baton_release.id is 'Number.';
