@@ -41,8 +41,8 @@ begin
         -- The upkeep that a claim would do.
         if v_is_tending then
             perform pgbaton._tend(v_now);
-        elsif exists (select from pgbaton.baton_release) then
-            perform pgbaton._pass_released();
+        elsif exists (select from pgbaton.baton_release as r where r.id >= pgbaton._released_from()) then
+            perform pgbaton._pass_released(pgbaton._released_from());
         end if;
         -- Before it looks for jobs, so that it sees those of whoever has just ended.
         if v_is_known and not v_sleeper.is_settled then

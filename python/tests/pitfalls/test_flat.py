@@ -52,12 +52,12 @@ STANDARD = "perform pgbaton.create_queue('q', max_attempts => null)"
 WAYS: dict[str, tuple[str, list[str], int]] = {
     "claims of one from bulk spans": (
         STANDARD,
-        [f"if n % 512 = 1 then {batch(512)}; end if; |", claim(), COMPLETE],
+        [f"if n % 128 = 1 then {batch(128)}; end if; |", claim(), COMPLETE],
         1,
     ),
     "claims of ten from bulk spans": (
         STANDARD,
-        [f"if n % 51 = 1 then {batch(510)}; end if; |", claim(10), COMPLETE_ALL],
+        [f"if n % 64 = 1 then {batch(640)}; end if; |", claim(10), COMPLETE_ALL],
         10,
     ),
     "claims of a hundred": (STANDARD, [batch(100), claim(100), COMPLETE_ALL], 100),
@@ -215,7 +215,7 @@ WAYS: dict[str, tuple[str, list[str], int]] = {
     "two lanes in turn": (
         STANDARD,
         [
-            f"if n % 512 = 1 then {batch(512)}; end if;"
+            f"if n % 128 = 1 then {batch(128)}; end if;"
             f" perform pgbaton.enqueue_job('q', job_type => 'other') |",
             claim(),
             COMPLETE,
@@ -299,14 +299,18 @@ for policy in ("short", "singleton", "stately", "exclusive"):
 # What grows, and why. Each stands in docs/guarantees.md.
 ONE_ROW = "one row that is written each time, by one job or worker: it passes its own dead versions"
 REWINDS = "a lane's scan is sent back by a row, and passes those that were before"
+DROPS = "every ten seconds one claim drops old watermarks, and passes those dropped before"
 GROWS = {
+    "retries": {"claim_job_batch": DROPS},
+    "retries of keys": {"claim_job_batch": DROPS},
+    "scheduled jobs": {"claim_job_batch": DROPS},
     "one hot key": {"claim_job_batch": "a key passes the dead entries of its own finished jobs"},
     "reports of a job": dict.fromkeys(
         ("report_progress", "start_jobs", "extend_leases", "claimed_jobs"), ONE_ROW
     ),
     "heartbeats": {"worker_heartbeat": ONE_ROW},
     "sleeping and waking": dict.fromkeys(
-        ("wait_for_jobs", "claim_job_batch", "enqueue_job"), "of sleepers; see the issue"
+        ("wait_for_jobs", "claim_job_batch", "enqueue_job"), ONE_ROW
     ),
     "releases": {"claim_job_batch": REWINDS},
     "releases of keys": {"claim_job_batch": REWINDS},
