@@ -327,6 +327,7 @@ NOT_COUNTED = {
     "two_phase_backoff": "computes",
     "subscribe": "a setting",
     "unsubscribe": "a setting",
+    "unregister_worker": "once in the life of a worker",
 }
 QUICK = ("claims of one from bulk spans", "batons by release rows")
 

@@ -170,6 +170,7 @@ WORKING: dict[str, Callable[[Stranger], None]] = {
         "select pgbaton.cancel_jobs(job_ids => array[%(job)s]),"
         " pgbaton.stop_job_with_retry(%(job)s, 'no', %(token)s)"
     ),
+    "unregister_worker": simply("select pgbaton.unregister_worker(%(worker)s)"),
     "wait_for_jobs": simply("select from pgbaton.wait_for_jobs(%(worker)s, '{q}')"),
     "worker_heartbeat": simply("select pgbaton.worker_heartbeat(%(worker)s)"),
 }
