@@ -17,7 +17,7 @@ begin
         perform pgbaton._require_some_queue('work');
     end if;
     perform pgbaton._check_worker_id(worker_id);
-    -- Whoever is about to notify it is not waited for.
+    -- Whoever is about to wake it is not waited for.
     delete from pgbaton.sleeper as s
     where s.id = any (array(
         select o.id from pgbaton.sleeper as o

@@ -42,6 +42,7 @@ def costs(conn: psycopg.Connection[Any]) -> dict[str, int]:
     }
 
 
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("sleepers", [0, 50])
 @pytest.mark.parametrize(
     "times", [1_500, pytest.param(20_000, marks=pytest.mark.proof)], ids=["reduced", "all"]

@@ -354,6 +354,7 @@ def test_some_of_the_matrix(stage: list[Session]) -> None:
 
 
 @pytest.mark.proof
+@pytest.mark.timeout(1800)
 def test_the_whole_matrix(stage: list[Session]) -> None:
     print(f"{len(CASES)} cases: {len(WAYS)} ways, {len(ORDERS)} orders, {len(LEVELS)} levels")
     assert play_all(stage, CASES) == []
