@@ -305,6 +305,7 @@ def play(stage: list[Session], call: str, policy: str, level: str, order: str) -
     for session in stage:
         session.rows("rollback")
         session.rows("unlisten *")
+        session.rows("discard sequences")  # which empty() begins anew
         list(session.conn.notifies(timeout=0))
     empty(db.conn)
     scene = Scene(db, policy)
