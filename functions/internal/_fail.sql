@@ -112,8 +112,9 @@ begin
         array_agg((f.span).queue_id) filter (where f.is_back_in_line),
         array_agg((f.span).singleton_key) filter (where f.is_back_in_line),
         array_agg(distinct (f.span).lane_id) filter (where f.is_ready),
-        array_agg(distinct (f.span).lane_id) filter (where f.again_at > v_now),
-        min(f.again_at) filter (where f.again_at > v_now),
+        -- Of a policy with a baton one that is due at once is made claimable by the next claim.
+        array_agg(distinct (f.span).lane_id) filter (where not f.is_ready and f.again_at is not null),
+        min(f.again_at) filter (where not f.is_ready),
         array_agg(f.span) filter (where f.job_id not in (select p.lo from put_back as p))
     into v_opened, v_line_queue_ids, v_line_keys, v_ready_lanes, v_later_lanes, v_next_at, v_refused
     from failing as f;
