@@ -41,9 +41,13 @@ def each_call(around: Callable[[Execute, Connection, str, Any], Any]) -> Iterato
     called: set[str] = set()
     execute = caller._execute
 
-    def replaced(connection: Connection, function: str, given: Any) -> Any:
+    def replaced(connection: Connection, function: str, given: Any, *rest: Any) -> Any:
         called.add(function)
-        return around(execute, connection, function, given)
+
+        def plain(connection: Connection, function: str, given: Any) -> Any:
+            return execute(connection, function, given, *rest)
+
+        return around(plain, connection, function, given)
 
     caller._execute = replaced
     try:

@@ -67,11 +67,14 @@ class Tender:
     async def _maintain(self) -> None:
         """Jobs go on even if upkeep is refused or broken."""
         try:
-            await self._engine.client.run_maintenance(once_a_minute=True)
+            done = await self._engine.client.run_maintenance(once_a_minute=True)
         except psycopg.Error as error:
             if passes(error):
                 raise
             log.error("run_maintenance failed: %s", error, extra={"event": "maintenance"})
+            return
+        if failed := done.get("failed"):
+            log.error("run_maintenance failed in part: %s", failed, extra={"event": "maintenance"})
 
     async def _send_heartbeat(self) -> None:
         settings = self._engine.settings

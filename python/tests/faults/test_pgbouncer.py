@@ -167,6 +167,8 @@ def test_prepared_statements_need_a_bouncer_that_knows_them(through: str) -> Non
 def test_a_worker_without_listen_finds_its_jobs_by_polling(through: str) -> None:
     with Client(through) as worker, Client(through) as producer:
         producer.create_queue("mail")
+        lies_down = worker.wait_for_jobs("w", ["mail"], max_wait="5 seconds")
+        assert 0 < lies_down.wait.total_seconds() <= 0.2
         assert worker.wait_for_jobs("w", ["mail"], max_wait="5 seconds").wait.seconds == 5
         job_id = producer.enqueue_job("mail")
         # It cannot listen: the wake-up would go to whoever has the server's connection.

@@ -10,7 +10,7 @@ from typing import Any
 
 import checker
 import pytest
-from checker import Call, History, Job, broken_rules
+from checker import NARROWED_PROCESSES, Call, History, Job, broken_rules
 
 LEASE = 60.0
 
@@ -380,6 +380,24 @@ def test_no_strange_error(story: Story) -> None:
     story.complete(1, 1, error="PB004")
     assert story.broken() == set()
     story.complete(1, 1, error="23505")
+    assert story.broken() == {"no_strange_error"}
+
+
+def test_narrowed_stay_within(story: Story) -> None:
+    narrowed = f"{NARROWED_PROCESSES[0]} life 1"
+    story.enqueue(1)
+    story.complete(1, story.claim(1, process=narrowed), narrowed)
+    assert story.broken() == set()
+    story.enqueue(2, queue="singleton")
+    story.complete(2, story.claim(2, queue="singleton", process=narrowed), narrowed)
+    assert story.broken() == {"narrowed_stay_within"}
+
+
+def test_a_queue_that_comes_and_goes(story: Story) -> None:
+    story.call("enqueue_job", args={"queue": "temp", "jobs": [("gone", "k")]})
+    story.call("drop_queue", args={"queue": "temp"}, error="PB008")
+    assert story.broken() == set()
+    story.call("drop_queue", args={"queue": "block"}, error="PB008")
     assert story.broken() == {"no_strange_error"}
 
 

@@ -17,8 +17,8 @@ import psycopg
 import pytest
 from invariants import assert_sound
 from proof import record
-from recipes import DRAIN, LEFT_OUT, RECIPES, SCENE, calls, writing_functions
 from sessions import Session
+from writing_calls import DRAIN, LEFT_OUT, RECIPES, SCENE, calls, writing_functions
 
 Open = Callable[[], Session]
 Cell = tuple[Any, ...]  # f, g, mode, policy and perhaps what A calls after g

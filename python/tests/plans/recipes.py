@@ -184,6 +184,7 @@ FUNCTIONS = {
     "stop_job_with_retry": Call(
         "select pgbaton.cancel_jobs(job_ids => '{<active>}'), pgbaton.stop_job_with_retry(<active>, 'no', <token>)"
     ),
+    "unregister_worker": Call("select * from pgbaton.unregister_worker('nobody')", 20),
     "wait_for_jobs": Call("select * from pgbaton.wait_for_jobs('w9', '{empty}')", 20),
     "worker_heartbeat": Call("select * from pgbaton.worker_heartbeat('w')", LEASED),
 }

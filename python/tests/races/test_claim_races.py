@@ -193,7 +193,7 @@ def test_a_job_that_kills_its_worker_every_time_ends_as_failed(
 
 
 @pytest.mark.parametrize("queue", ["standard", "fifo"])
-def test_a_late_worker_is_accepted_until_its_job_is_recovered(
+def test_a_late_worker_is_accepted_until_its_job_is_claimed(
     db: Session, open_session: Open, clock: Clock, sound: Sound, queue: str
 ) -> None:
     key = None
@@ -209,18 +209,26 @@ def test_a_late_worker_is_accepted_until_its_job_is_recovered(
     clock.advance("2 minutes")
     assert late.complete({first: claimed[first]}) == ["ok"]
     assert db.one("select pgbaton.recover_stale_jobs()") == 1
-    for call in (
-        "select verdict from pgbaton.complete_jobs(array[%s], %s)",
-        "select verdict from pgbaton.fail_jobs(array[%s], array['no'], %s)",
+    holds_on = (
         "select verdict from pgbaton.extend_leases(array[%s], %s)",
         "select verdict from pgbaton.start_jobs(array[%s], %s)",
         "select verdict from pgbaton.release_jobs(array[%s], %s)",
-    ):
+    )
+    ends = (
+        "select verdict from pgbaton.complete_jobs(array[%s], %s)",
+        "select verdict from pgbaton.fail_jobs(array[%s], array['no'], %s)",
+    )
+    for call in holds_on:
         assert late.one(call, second, claimed[second]) == "lease_lost"
-    assert late.one("select pgbaton.complete_claim(%s)", claimed[second]) == 0
+    for call in ends:
+        late.begin()
+        assert late.one(call, second, claimed[second]) == "ok", "nobody else has it"
+        late.rollback()
     again = db.claim("q")
     assert list(again) == [second]
-    assert late.complete({second: claimed[second]}) == ["lease_lost"]
+    for call in (*holds_on, *ends):
+        assert late.one(call, second, claimed[second]) == "lease_lost"
+    assert late.one("select pgbaton.complete_claim(%s)", claimed[second]) == 0
     assert db.complete(again) == ["ok"]
     sound()
 

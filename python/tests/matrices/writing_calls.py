@@ -198,6 +198,7 @@ RECIPES: dict[str, dict[str, str]] = {
     "start_jobs": {"": "select pgbaton.start_jobs(array[%(run)s], %(token)s)"},
     "report_progress": {"": "select pgbaton.report_progress(%(run)s, %(token)s, 50)"},
     "worker_heartbeat": {"": "select pgbaton.worker_heartbeat(%(worker)s)"},
+    "unregister_worker": {"": "select pgbaton.unregister_worker(%(worker)s)"},
     "mark_worker_unresponsive": {"": "select pgbaton.mark_worker_unresponsive(%(worker)s)"},
     "recover_stale_jobs": {"": "select pgbaton.recover_stale_jobs('0', %(queue)s)"},
     "run_maintenance": {"": "select pgbaton.run_maintenance()"},
