@@ -116,6 +116,8 @@ def maintain(
             done = client.run_maintenance()
         print_answer(done, _what(done), as_json)
         return
+    stop = Stop()  # first of all: whoever reads what was done may end it at once
+    threading.Thread(target=_end_in_time, args=[stop], daemon=True).start()
     with client_of(dsn) as client:  # a wrong address ends it, as do rights that are missing
         try:
             _say_what(client.run_maintenance())
@@ -123,12 +125,11 @@ def maintain(
             if not passes(error):
                 raise
             _say_why(error)
-    _maintain_until(Stop(), dsn, every)
+    _maintain_until(stop, dsn, every)
 
 
 def _maintain_until(stop: Stop, dsn: str, every: float) -> None:
     """Goes on whatever the database says, and connects again while it is away or only reads."""
-    threading.Thread(target=_end_in_time, args=[stop], daemon=True).start()
     delay = 0.1
     stop.wait(every)
     while not stop.is_asked():
