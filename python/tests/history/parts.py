@@ -436,13 +436,13 @@ class Keeper:
         self.about("resume_queue", "%s", "standard")
 
 
-# Jobs that nothing but a claim is missing to run, or that run under an ended lease. Left out: keys
-# that are paused, that a job holds which waits for its time or failed, and those of which a
-# producer or a deciding worker is still open.
+# Jobs that nothing but a claim is missing to run, or that run under an ended lease. Left out:
+# queues and keys that are paused, keys that a job holds which waits for its time or failed, and
+# those of which a producer or a deciding worker is still open.
 PROBE = """
     with line as (
         select q.name as queue, q.policy, s.* from pgbaton.span as s
-        inner join pgbaton.queue as q on q.id = s.queue_id
+        inner join pgbaton.queue as q on q.id = s.queue_id and not q.is_paused
     )
     select l.queue, l.singleton_key, l.lo, l.attempt,
         case
