@@ -129,8 +129,11 @@ def assert_sound(conn: psycopg.Connection[Any]) -> None:
 
 
 def empty(conn: psycopg.Connection[Any]) -> None:
-    """Leaves all tables of pgbaton without rows and all sequences at their start."""
+    """Leaves all tables of pgbaton without rows, all sequences at their start, nothing in public."""
     conn.execute("""
+        drop schema public cascade;
+        create schema public authorization pg_database_owner;
+        grant usage on schema public to public;
         do $$
         declare
             v_table regclass;
