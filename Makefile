@@ -102,8 +102,8 @@ bench-spark: $(VENV)/.demo ## measure what Spark writes and reads beside plain J
 	$(PY) bench/spark.py
 
 docs: $(VENV)/.docs ## write docs/reference.md and docs/cli.md anew, build the site in build/site
-	$(PY) docs/reference.py
-	$(PY) docs/cli.py
+	$(PY) python/docs/reference.py
+	$(PY) python/docs/cli.py
 	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --quiet --strict
 
 freeze: ## keep this state as the release it becomes, for the upgrade tests; before its git tag only

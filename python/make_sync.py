@@ -1,7 +1,8 @@
 """Writes python/pgbaton/_sync, the client without async, from python/pgbaton/_async.
 
 Word by word: await goes, AsyncClient becomes Client, and so on, in docstrings too. Lines that end
-with `# async only` are left out. With --check it changes nothing and fails if they differ.
+with `# async only` are left out, and so are the files of ASYNC_ONLY. With --check it changes
+nothing and fails if they differ.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parent / "pgbaton"
 SOURCE, TARGET = PACKAGE / "_async", PACKAGE / "_sync"
+ASYNC_ONLY = {"__init__.py", "streams.py"}
 WORDS = {
     "AbstractAsyncContextManager": "AbstractContextManager",
     "AsyncClient": "Client",
@@ -54,7 +56,7 @@ def generated() -> dict[Path, str]:
             str(TARGET / file.name),
         )
         for file in sorted(SOURCE.glob("*.py"))
-        if file.name != "__init__.py"
+        if file.name not in ASYNC_ONLY
     }
 
 

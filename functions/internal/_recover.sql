@@ -29,7 +29,7 @@ begin
         'unknown_retry', v_now
     );
     if cardinality(v_spent_ids) > cardinality(v_spent) then
-        -- Of longer spans, out again what has no attempt left: _carve is the only place that splits.
+        -- Out of longer spans what has no attempt left.
         v_spent := v_spent || pgbaton._carve(v_spent_ids, array['unknown_retry']::pgbaton.job_state[]);
     end if;
     if cardinality(v_spent_ids) > 0 then

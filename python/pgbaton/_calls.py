@@ -1,4 +1,4 @@
-"""What a call sends: the only SQL of this package, and what comes back of it.
+"""What a call of a client sends, and what comes back of it.
 
 `select * from pgbaton.name(parameter => value, ...)`, with the parameters that were given and no
 others, so that defaults are the server's. Results come in binary form, which does not depend on

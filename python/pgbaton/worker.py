@@ -14,9 +14,10 @@ from datetime import timedelta
 from typing import Any, TypeVar
 
 from pgbaton._arguments import Interval
-from pgbaton._runtime.engine import POLL, Engine, Handlers, Settings
+from pgbaton._runtime.engine import POLL, Engine, Handlers
 from pgbaton._runtime.outcomes import Cancelled, Fail, Retry, Snooze
 from pgbaton._runtime.running import Handler, RunningJob
+from pgbaton._runtime.settings import Settings
 
 __all__ = ["Cancelled", "Fail", "Retry", "RunningJob", "Snooze", "Worker"]
 

@@ -14,6 +14,10 @@ import pytest
 from invariants import empty
 
 from pgbaton import AsyncClient, ClaimedJob, Client, UnknownQueue
+from pgbaton._async.operator import OperatorCalls
+from pgbaton._async.queue import QueueCalls
+from pgbaton._async.streams import ENDS_JOBS, ENDS_OTHERS
+from pgbaton._async.worker import WorkerCalls
 
 PATIENCE = 60
 Conn = psycopg.Connection[Any]
@@ -381,20 +385,80 @@ def test_capacity_rises_however_a_job_ends(
     run(dsn, story)
 
 
-def test_what_the_client_does_to_all_jobs_is_seen_at_once(
-    dsn: str, client: Client, monkeypatch: pytest.MonkeyPatch
+TAKEN_BACK: dict[str, tuple[Any, ...]] = {
+    "mark_worker_unresponsive": ("w",),
+    "recover_stale_jobs": (timedelta(0),),
+    "reset_fifo_key": ("orders", "a", "a test"),
+    "reset_running_jobs": (),
+}
+
+
+@pytest.mark.parametrize("call", TAKEN_BACK)
+def test_jobs_that_the_client_takes_back_are_seen_at_once(
+    dsn: str, client: Client, monkeypatch: pytest.MonkeyPatch, call: str
 ) -> None:
     """Also by a stream that is full, and would look an hour later."""
-    monkeypatch.setattr("pgbaton._streams.CHECK", 3600)
-    job_id = client.enqueue_job("c")
+    monkeypatch.setattr("pgbaton._async.streams.CHECK", 3600)
+    client.create_fifo_queue("orders", retry_delay=timedelta(0))
+    job_id = client.enqueue_job("orders", singleton_key="a")
 
     async def story(streaming: AsyncClient, consume: Callable[..., Consumer]) -> None:
         consumer = consume(max_assigned_jobs=1)
         await until(lambda: consumer.ids == [job_id])
-        await streaming.reset_running_jobs()
+        await getattr(streaming, call)(*TAKEN_BACK[call])
         await until(lambda: consumer.ids == [job_id, job_id])
 
     run(dsn, story)
+
+
+ENDS_NO_RUNNING_JOB = {
+    "blocked_keys",
+    "cancel_jobs",
+    "claim_job_batch",
+    "claimed_jobs",
+    "cleanup_expired_jobs",
+    "create_fifo_queue",
+    "create_queue",
+    "create_schedule",
+    "delete_dead_job",
+    "delete_job",
+    "delete_jobs",
+    "drop_schedule",
+    "extend_leases",
+    "get_blocked_keys",
+    "get_dead_job",
+    "grant_queue",
+    "kv_delete",
+    "list_dead_jobs",
+    "list_queues",
+    "list_schedules",
+    "pause_key",
+    "pause_queue",
+    "pause_schedule",
+    "purge_dead_jobs",
+    "report_progress",
+    "requeue_dead_job",
+    "resume_key",
+    "resume_queue",
+    "retry_job",
+    "retry_jobs",
+    "revoke_queue",
+    "set_fifo_mode",
+    "skip_job",
+    "start_jobs",
+    "unregister_worker",
+    "update_queue",
+    "wait_for_jobs",
+    "why_not_running",
+    "worker_heartbeat",
+}
+
+
+def test_streams_know_every_call_that_ends_jobs() -> None:
+    """A new call must be put where it belongs."""
+    groups = (OperatorCalls, QueueCalls, WorkerCalls)
+    calls = {name for group in groups for name in vars(group) if not name.startswith("_")}
+    assert calls == ENDS_JOBS | ENDS_OTHERS | ENDS_NO_RUNNING_JOB
 
 
 def test_capacity_falls_at_assignment_not_at_delivery(dsn: str, client: Client) -> None:

@@ -13,8 +13,8 @@ from pgbaton._async.monitor import MonitorCalls
 from pgbaton._async.operator import OperatorCalls
 from pgbaton._async.producer import ProducerCalls
 from pgbaton._async.queue import QueueCalls
+from pgbaton._async.streams import Streams  # async only
 from pgbaton._async.worker import WorkerCalls
-from pgbaton._streams import Streams  # async only
 
 __all__ = ["AsyncClient", "AsyncPool"]
 

@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 import psycopg
 
 from pgbaton._async.client import AsyncClient
+from pgbaton._listening.waiting import happens
 from pgbaton._runtime.outcomes import Completed, Failed, Outcome, Released, Stopped, cleaned
 from pgbaton._runtime.running import Run
-from pgbaton._runtime.waiting import happens
 from pgbaton.errors import InvalidState, LeaseLost, UnknownJob
 from pgbaton.models import JobState, Verdict
 

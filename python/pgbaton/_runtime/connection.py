@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import socket
-from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
 import psycopg
 
 from pgbaton._async.caller import OwnConnection
+from pgbaton._listening.waiting import break_off
 
 
 class BoundConnection(OwnConnection):
@@ -36,13 +34,3 @@ class BoundConnection(OwnConnection):
 
     def break_off(self) -> None:
         break_off(self._connection)
-
-
-def break_off(connection: psycopg.AsyncConnection[Any] | None) -> None:
-    """Who waits for an answer of the server is told that there will be none."""
-    if connection is not None:
-        with (
-            suppress(OSError, psycopg.Error),
-            socket.socket(fileno=os.dup(connection.fileno())) as door,
-        ):
-            door.shutdown(socket.SHUT_RDWR)

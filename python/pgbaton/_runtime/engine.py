@@ -6,7 +6,6 @@ import asyncio
 import logging
 import random
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from operator import attrgetter
@@ -14,11 +13,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import psycopg
 
-from pgbaton._arguments import Interval
 from pgbaton._async.client import AsyncClient
+from pgbaton._listening.listener import Listener, watchful
+from pgbaton._listening.slumber import Slumber
+from pgbaton._listening.waiting import happens
 from pgbaton._runtime.acknowledger import Acknowledger
 from pgbaton._runtime.connection import BoundConnection
-from pgbaton._runtime.listener import Listener, watchful
 from pgbaton._runtime.outcomes import (
     Completed,
     Failed,
@@ -31,11 +31,10 @@ from pgbaton._runtime.outcomes import (
 from pgbaton._runtime.patience import STANDBY, passes
 from pgbaton._runtime.registry import REGISTRY, Place
 from pgbaton._runtime.running import Handler, Run, RunningJob
-from pgbaton._runtime.slumber import Slumber
+from pgbaton._runtime.settings import Settings
 from pgbaton._runtime.tender import Tender
 from pgbaton._runtime.threads import Threads
 from pgbaton._runtime.tracing import consuming
-from pgbaton._runtime.waiting import happens
 from pgbaton.errors import NotPermitted
 from pgbaton.models import ClaimedJob, OnExhausted, QueueInfo, QueuePolicy, Sleep, UnreadableJson
 
@@ -54,23 +53,6 @@ LONGEST_SLEEP = timedelta(days=1)
 """The longest that the server lets anybody sleep."""
 POLL = timedelta(seconds=1)
 """How often to ask for work while nothing can be heard."""
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What a worker was made with."""
-
-    dsn: str
-    worker_id: str
-    capacity: int
-    batch_size: int
-    tags: tuple[str, ...]
-    lease: Interval | None
-    listen_dsn: str | None
-    poll_every: timedelta
-    shutdown_timeout: timedelta
-    maintenance: bool
-    call_timeout: timedelta
 
 
 NOBODY = Handler(lambda job: None, "async", None, None)
@@ -134,7 +116,7 @@ class Engine:
         self._quiet.set()
         self._unhandled: set[tuple[str, str]] = set()
         self._beside: set[asyncio.Task[None]] = set()
-        self._tender = Tender(self)
+        self._tender = Tender(self.client, settings, self.held, self.patiently)
         self._acknowledger = Acknowledger(
             self.client,
             self.patiently,

@@ -7,17 +7,16 @@ import logging
 import random
 import time
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable, Mapping
 
 import psycopg
 
+from pgbaton._async.client import AsyncClient
+from pgbaton._listening.waiting import happens
 from pgbaton._runtime.patience import passes
 from pgbaton._runtime.running import Run
-from pgbaton._runtime.waiting import happens
+from pgbaton._runtime.settings import Settings
 from pgbaton.errors import InvalidState, LeaseLost, UnknownJob
-
-if TYPE_CHECKING:
-    from pgbaton._runtime.engine import Engine
 
 log = logging.getLogger("pgbaton.worker")
 
@@ -29,10 +28,26 @@ MAINTENANCE = 60
 
 
 class Tender:
-    """Heartbeats, longer leases, progress, upkeep; one loop that sleeps until something is due."""
+    """Heartbeats, longer leases, progress, upkeep; one loop that sleeps until something is due.
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    Args:
+        client (AsyncClient): to call.
+        settings (Settings): of the worker.
+        held: the runs of the worker, by job and token.
+        patiently: makes a call, again and again while the database is away.
+    """
+
+    def __init__(
+        self,
+        client: AsyncClient,
+        settings: Settings,
+        held: Mapping[tuple[int, int], Run],
+        patiently: Callable[[Callable[[], Awaitable[None]]], Awaitable[None]],
+    ) -> None:
+        self._client = client
+        self._settings = settings
+        self._held = held
+        self._patiently = patiently
         self._claimed = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         self._heartbeat_due = self._loop.time() + IDLE_HEARTBEAT * random.uniform(0.5, 1)  # noqa: S311
@@ -51,7 +66,7 @@ class Tender:
             self._claimed.clear()
             due = min(self._heartbeat_due, self._maintenance_due, self._next_extension())
             if not await happens(self._claimed, max(0.0, due - self._loop.time())):
-                await self._engine.patiently(self._do_what_is_due)
+                await self._patiently(self._do_what_is_due)
 
     async def _do_what_is_due(self) -> None:
         if self._next_extension() <= self._loop.time():
@@ -60,14 +75,14 @@ class Tender:
             await self._send_heartbeat()
             await self._send_progress()
         if self._maintenance_due <= self._loop.time():
-            if self._engine.settings.maintenance:
+            if self._settings.maintenance:
                 await self._maintain()
             self._maintenance_due = self._loop.time() + seconds_to_maintenance(time.time())
 
     async def _maintain(self) -> None:
         """Jobs go on even if upkeep is refused or broken."""
         try:
-            done = await self._engine.client.run_maintenance(once_a_minute=True)
+            done = await self._client.run_maintenance(once_a_minute=True)
         except psycopg.Error as error:
             if passes(error):
                 raise
@@ -77,13 +92,13 @@ class Tender:
             log.error("run_maintenance failed in part: %s", failed, extra={"event": "maintenance"})
 
     async def _send_heartbeat(self) -> None:
-        settings = self._engine.settings
+        settings = self._settings
         cancelled = set(
-            await self._engine.client.worker_heartbeat(
+            await self._client.worker_heartbeat(
                 settings.worker_id, settings.capacity, settings.tags
             )
         )
-        held = list(self._engine.held.values())
+        held = list(self._held.values())
         for run in held:
             if run.job.id in cancelled:
                 run.cancel("cancelled")
@@ -95,7 +110,7 @@ class Tender:
     def _by_token(self) -> dict[int, list[Run]]:
         """Runs whose lease is ours to extend; not those whose time is over."""
         found: defaultdict[int, list[Run]] = defaultdict(list)
-        for (_, token), run in self._engine.held.items():
+        for (_, token), run in self._held.items():
             if not run.is_lost and run.cancel_reason != "timeout":
                 found[token].append(run)
         return found
@@ -120,8 +135,8 @@ class Tender:
             now = self._loop.time()
             if self._due_of(token, runs) > now:
                 continue
-            verdicts = await self._engine.client.extend_leases(
-                [run.job.id for run in runs], token, self._engine.settings.lease
+            verdicts = await self._client.extend_leases(
+                [run.job.id for run in runs], token, self._settings.lease
             )
             self._extended_at[token] = now
             for run, verdict in zip(runs, verdicts, strict=True):
@@ -134,14 +149,14 @@ class Tender:
             run.lose()
 
     async def _send_progress(self) -> None:
-        for run in list(self._engine.held.values()):
+        for run in list(self._held.values()):
             said, run.progress = run.progress, {}
             if said and not run.is_lost:
                 await self._send_progress_of(run, said)
 
     async def _send_progress_of(self, run: Run, said: dict[str, object]) -> None:
         try:
-            answer = await self._engine.client.report_progress(
+            answer = await self._client.report_progress(
                 run.job.id,
                 run.job.lease_token,
                 **said,  # type: ignore[arg-type]

@@ -14,7 +14,8 @@ import typer
 
 from pgbaton._arguments import NewJob, job_list
 from pgbaton._json_text import JsonText, read
-from pgbaton.cli._errors import fail, say, sentence
+from pgbaton._text import sentence
+from pgbaton.cli._errors import fail, say
 from pgbaton.cli._io import (
     AsJson,
     Dsn,

@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from pgbaton._assemble import SourceError
+from pgbaton._text import sentence
 from pgbaton.cli._text import clean
 from pgbaton.embedded import ServerError
 from pgbaton.install import InstallError
@@ -39,12 +40,6 @@ def one_sentence_errors(command: Callable[P, None]) -> Callable[P, None]:
             fail(str(error))
 
     return run
-
-
-def sentence(error: psycopg.Error) -> str:
-    """What is wrong, with the SQLSTATE when the server said it."""
-    message = error.diag.message_primary or (str(error).splitlines() or [type(error).__name__])[0]
-    return f"{message} ({error.sqlstate})" if error.sqlstate else message
 
 
 def fail(message: str, hint: str | None = None, code: int = FAILED) -> NoReturn:

@@ -19,8 +19,9 @@ from rich.text import Text
 
 from pgbaton._calls import JsonTextLoader
 from pgbaton._json_text import JsonText, pretty, read, write
+from pgbaton._text import plain
 from pgbaton.cli._errors import FAILED, USAGE, fail, notes, say
-from pgbaton.cli._text import clean, plain, shown
+from pgbaton.cli._text import clean, shown
 from pgbaton.client import Client
 
 

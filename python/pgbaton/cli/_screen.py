@@ -12,7 +12,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from pgbaton.cli._errors import sentence
+from pgbaton._text import sentence
 from pgbaton.cli._text import clean, duration, one_line, when
 from pgbaton.client import Client
 from pgbaton.models import BlockedKey, JobTotal, LiveStat, WorkerInfo

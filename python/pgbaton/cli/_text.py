@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
+
+from pgbaton._text import plain
 
 
 def clean(value: str) -> str:
@@ -64,18 +65,3 @@ def shown(value: Any) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     return one_line(json.dumps(plain(value), ensure_ascii=False))
-
-
-def plain(value: Any) -> Any:
-    """A value as JSON has it: instants as ISO 8601, durations in seconds, rows as objects."""
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, timedelta):
-        return value.total_seconds()
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
-    if isinstance(value, list | tuple):
-        return [plain(part) for part in value]
-    if isinstance(value, dict):
-        return {key: plain(part) for key, part in value.items()}
-    return value

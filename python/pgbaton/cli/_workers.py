@@ -19,7 +19,8 @@ import psycopg
 import typer
 
 from pgbaton._runtime.patience import passes
-from pgbaton.cli._errors import FAILED, fail, say, sentence
+from pgbaton._text import sentence
+from pgbaton.cli._errors import FAILED, fail, say
 from pgbaton.cli._io import AsJson, Dsn, client_of, print_answer, print_rows
 from pgbaton.cli._stop import Stop
 from pgbaton.cli._text import clean

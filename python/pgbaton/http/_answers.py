@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import AsyncIterator
 from typing import Any
 
 import psycopg
+from sse_starlette.sse import EventSourceResponse, SendTimeoutError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from pgbaton._json_text import members_of, read, write
 
@@ -30,6 +33,8 @@ STATUS = {
     "40P01": 503,
 }
 MOST_ID = 2**63 - 1
+SEND_TIMEOUT = 30.0
+"""Seconds for which a reader may not read before its stream is ended."""
 
 
 class BodyTooLarge(HTTPException):
@@ -90,6 +95,21 @@ async def unexpected(_: Request, __: Exception) -> Response:
     return refusal(500, "internal error")
 
 
+class Events(EventSourceResponse):
+    """A stream that is ended when nobody reads it."""
+
+    def __init__(self, events: AsyncIterator[bytes]) -> None:
+        super().__init__(
+            events, ping=0, sep="\n", send_timeout=SEND_TIMEOUT, shutdown_grace_period=1
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        except SendTimeoutError:
+            log.info("a stream ended: nobody read it for %s seconds", SEND_TIMEOUT)
+
+
 # What a request says -----------------------------------------------------------------------------
 
 
@@ -127,6 +147,16 @@ def members(value: dict[str, Any], what: str, *known: str) -> dict[str, Any]:
     unknown = sorted(value.keys() - set(known))
     if unknown:
         raise HTTPException(400, f"{what} has {unknown[0]!r}; it may have {', '.join(known)}")
+    return value
+
+
+def queue_of(request: Request) -> str:
+    return str(request.path_params["queue"])
+
+
+def text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise HTTPException(400, f"{name} is not a string")
     return value
 
 

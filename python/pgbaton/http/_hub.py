@@ -14,9 +14,9 @@ from datetime import timedelta
 import psycopg
 
 from pgbaton._async.client import AsyncClient
-from pgbaton._runtime.listener import Listener
-from pgbaton._runtime.slumber import POLL, Slumber
-from pgbaton._runtime.waiting import happens
+from pgbaton._listening.listener import Listener
+from pgbaton._listening.slumber import POLL, Slumber
+from pgbaton._listening.waiting import happens
 from pgbaton.errors import InvalidState, LeaseLost, UnknownJob
 from pgbaton.models import ClaimedJob, Sleep
 

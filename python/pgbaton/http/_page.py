@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Awaitable
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,86 +11,19 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
-from pgbaton._async.client import AsyncClient
-from pgbaton._json_text import JsonText, pretty, write
-from pgbaton._runtime.waiting import happens
-from pgbaton.cli._errors import sentence
-from pgbaton.cli._text import plain
+from pgbaton._json_text import JsonText, pretty
+from pgbaton._text import plain
 from pgbaton.errors import InvalidState
-from pgbaton.http._answers import answer, job_id, log, number, read_object
-from pgbaton.http._queue import Events, queue_of, text
+from pgbaton.http._answers import Events, answer, job_id, number, queue_of, read_object, text
 from pgbaton.http._routes import Route
 from pgbaton.http._state import state_of
+from pgbaton.http._watch import Watch
 from pgbaton.models import JobState
 
 STATIC = Path(__file__).parent / "static"
 KINDS = {"page.css": "text/css", "page.js": "text/javascript", "icon.svg": "image/svg+xml"}
-MOST_BLOCKED = 200
 MOST_DEAD = 200
 LAID_OUT = ("payload", "result")
-
-
-class Watch:
-    """Looks at the queues for all pages of one caller, while there are any."""
-
-    def __init__(self, client: AsyncClient, every: float) -> None:
-        self._client = client
-        self._every = every
-        self._pages: set[asyncio.Event] = set()
-        self._task: asyncio.Task[None] | None = None
-        self._latest: bytes | None = None
-        self._has_ended = False
-
-    def end(self) -> None:
-        self._has_ended = True
-        for page in self._pages:
-            page.set()
-
-    async def pictures(self) -> AsyncIterator[bytes]:
-        """The latest picture whenever there is a new one; who reads slowly misses some."""
-        new = asyncio.Event()
-        self._pages.add(new)
-        if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._look())
-        try:
-            while not self._has_ended:
-                await happens(new, 60)
-                new.clear()
-                if self._latest is not None and not self._has_ended:
-                    yield self._latest
-        finally:
-            self._pages.discard(new)
-
-    async def _look(self) -> None:
-        while self._pages and not self._has_ended:
-            data = write(plain(await picture(self._client, self._every)))
-            self._latest = f"event: picture\ndata: {data}\n\n".encode()
-            for page in self._pages:
-                page.set()
-            await asyncio.sleep(self._every)
-        self._latest = None
-
-
-async def picture(client: AsyncClient, every: float) -> dict[str, Any]:
-    """All that the page shows at once; what the caller may not see says so."""
-    return {
-        "queues": await seen(client.live_stats()),
-        "totals": await seen(client.job_totals(max_age=timedelta(seconds=2 * every))),
-        "blocked": await seen(client.blocked_keys(), MOST_BLOCKED),
-        "workers": await seen(client.list_workers()),
-        "health": await seen(client.health()),
-    }
-
-
-async def seen(call: Awaitable[list[Any]], most: int | None = None) -> dict[str, Any]:
-    try:
-        rows = await call
-    except psycopg.Error as error:
-        if error.sqlstate is None:
-            log.warning("the page cannot look: %s", error)
-            return {"error": "the database cannot be asked"}
-        return {"error": sentence(error)}
-    return {"rows": rows[:most], "count": len(rows)}
 
 
 async def live(request: Request) -> Response:

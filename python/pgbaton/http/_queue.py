@@ -7,16 +7,23 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sse_starlette.sse import EventSourceResponse, SendTimeoutError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
 
 from pgbaton._async.client import AsyncClient
 from pgbaton._json_text import write
 from pgbaton.errors import InvalidState, LeaseLost, UnknownJob
-from pgbaton.http._answers import answer, job_id, log, members, number, read_object
+from pgbaton.http._answers import (
+    Events,
+    answer,
+    job_id,
+    members,
+    number,
+    queue_of,
+    read_object,
+    text,
+)
 from pgbaton.http._hub import worker_name
 from pgbaton.http._routes import Route
 from pgbaton.http._state import Claims, State, state_of
@@ -25,8 +32,6 @@ from pgbaton.models import ClaimedJob, DeadJob
 CAPACITY = 10
 MOST_CAPACITY = 100
 MOST_ROWS = 1000
-SEND_TIMEOUT = 30.0
-"""Seconds for which a reader may not read before its stream is ended."""
 OPTIONS = (
     "delay",
     "backoffSchedule",
@@ -38,10 +43,6 @@ OPTIONS = (
     "dedupId",
 )
 LONGEST = 366 * 86_400_000
-
-
-def queue_of(request: Request) -> str:
-    return str(request.path_params["queue"])
 
 
 # Producing -------------------------------------------------------------------------------------
@@ -107,12 +108,6 @@ def list_of(name: str, value: Any) -> list[Any]:
     return value
 
 
-def text(name: str, value: Any) -> str:
-    if not isinstance(value, str):
-        raise HTTPException(400, f"{name} is not a string")
-    return value
-
-
 # Consuming -------------------------------------------------------------------------------------
 
 
@@ -147,21 +142,6 @@ PING = b"event: ping\ndata:\n\n"
 def event(name: str, message: dict[str, Any]) -> bytes:
     # A jsonb holds neither a line feed nor what Python lets pass and UTF-8 does not have.
     return f"event: {name}\nid: {message['id']}\ndata: {write(message)}\n\n".encode()
-
-
-class Events(EventSourceResponse):
-    """A stream that is ended when nobody reads it."""
-
-    def __init__(self, events: AsyncIterator[bytes]) -> None:
-        super().__init__(
-            events, ping=0, sep="\n", send_timeout=SEND_TIMEOUT, shutdown_grace_period=1
-        )
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            await super().__call__(scope, receive, send)
-        except SendTimeoutError:
-            log.info("a stream ended: nobody read it for %s seconds", SEND_TIMEOUT)
 
 
 async def listen(request: Request) -> Response:

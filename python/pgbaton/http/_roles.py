@@ -12,7 +12,7 @@ from psycopg_pool import AsyncConnectionPool
 
 from pgbaton._async.client import AsyncClient
 from pgbaton._calls import JsonTextLoader
-from pgbaton._runtime.listener import watchful
+from pgbaton._listening.listener import watchful
 from pgbaton.http._settings import Caller, Settings
 
 PATIENCE = 5.0

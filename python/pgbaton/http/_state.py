@@ -5,19 +5,16 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from starlette.requests import Request
 
 from pgbaton._async.client import AsyncClient
-from pgbaton._runtime.listener import Listener, watchful
+from pgbaton._listening.listener import Listener, watchful
 from pgbaton.http._hub import Hub, Stream
 from pgbaton.http._roles import Clients
 from pgbaton.http._settings import Caller, Settings
+from pgbaton.http._watch import Watch
 from pgbaton.models import ClaimedJob
-
-if TYPE_CHECKING:
-    from pgbaton.http._page import Watch
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,13 @@ from commands import Command
 from pgbaton import _assemble
 from pgbaton.cli._app import COMMANDS, GROUPS
 
-DOCS = _assemble.source_root() / "docs"
+ROOT = _assemble.source_root()
+PAGE = ROOT / "docs" / "cli.md"
 
 
 @pytest.fixture(scope="module")
 def generator() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("docs_cli", DOCS / "cli.py")
+    spec = importlib.util.spec_from_file_location("docs_cli", ROOT / "python" / "docs" / "cli.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -25,7 +26,7 @@ def generator() -> ModuleType:
 
 
 def test_the_page_is_up_to_date(generator: ModuleType) -> None:
-    text = (DOCS / "cli.md").read_text()
+    text = PAGE.read_text()
     assert generator.page(text) == text, "run make docs"
 
 

@@ -11,7 +11,7 @@ import psycopg
 
 from pgbaton import InvalidState
 from pgbaton._async.client import AsyncClient
-from pgbaton._runtime.listener import Listener
+from pgbaton._listening.listener import Listener
 from pgbaton.http._hub import Hub, Stream
 from pgbaton.http._queue import PING, events_of
 from pgbaton.http._state import Claims, State

@@ -10,8 +10,8 @@ import psycopg
 import pytest
 from workers import PATIENCE, terminate_all
 
-from pgbaton._runtime import listener as module
-from pgbaton._runtime.listener import Listener
+from pgbaton._listening import listener as module
+from pgbaton._listening.listener import Listener
 
 execute = module.execute
 ERRORS = [

@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from pgbaton._runtime.listener import Listener
-from pgbaton._runtime.slumber import HELD, POLL, Slumber
+from pgbaton._listening.listener import Listener
+from pgbaton._listening.slumber import HELD, POLL, Slumber
 from pgbaton.models import Sleep
 
 

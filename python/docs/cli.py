@@ -12,7 +12,7 @@ from typer.models import ArgumentInfo
 
 from pgbaton.cli._app import COMMANDS, GROUPS, name_of
 
-PAGE = Path(__file__).parent / "cli.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "cli.md"
 MARK = "<!-- The rest is written by make docs. -->\n"
 LEFT_OUT = ("dsn", "as_json")
 

@@ -13,7 +13,7 @@ from pgbaton.cli._screen import Screen
 from pgbaton.embedded import temporary_server
 from pgbaton.install import install
 
-PICTURE = Path(__file__).parent / "top.svg"
+PICTURE = Path(__file__).resolve().parents[2] / "docs" / "top.svg"
 
 
 def main() -> None:

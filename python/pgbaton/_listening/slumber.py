@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from pgbaton._runtime.listener import Listener
+from pgbaton._listening.listener import Listener
 from pgbaton.models import Sleep
 
 POLL = 1.0

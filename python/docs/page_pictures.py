@@ -18,7 +18,7 @@ from pgbaton import Client
 from pgbaton.embedded import temporary_server
 from pgbaton.install import install
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 IMAGES = ROOT / "docs" / "images"
 sys.path.insert(0, str(ROOT / "python" / "tests" / "gateway"))
 SECONDS = 90

@@ -12,8 +12,7 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from pgbaton._runtime.connection import break_off
-from pgbaton._runtime.waiting import happens
+from pgbaton._listening.waiting import break_off, happens
 
 log = logging.getLogger("pgbaton.worker")
 

@@ -8,14 +8,14 @@ from pathlib import Path
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
-DOCS = Path(__file__).parent
+ROOT = Path(__file__).resolve().parents[2]
 PAGES = {"README.md": "index.md", "CHANGELOG.md": "changelog.md", "LICENSE": "license.md"}
 
 
 def on_files(files: Files, config: MkDocsConfig) -> None:
     """Adds the pages of the root folder."""
     for source, name in PAGES.items():
-        text = (DOCS.parent / source).read_text("utf-8")
+        text = (ROOT / source).read_text("utf-8")
         files.append(File.generated(config, name, content=with_links_of_the_site(text)))
 
 

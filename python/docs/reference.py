@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import psycopg
 
@@ -42,7 +41,7 @@ def main() -> None:
             audience = file.parent.name
             lines += [f"## {TITLES[audience]}", "", f"Role: {_assemble.ROLES_OF[audience]}", ""]
         lines += describe(file.stem, *rows[file.stem])
-    (Path(__file__).parent / "reference.md").write_text("\n".join(lines).rstrip() + "\n")
+    (root / "docs" / "reference.md").write_text("\n".join(lines).rstrip() + "\n")
 
 
 def describe(name: str, arguments: str, result: str | None, comment: str | None) -> list[str]:

@@ -9,21 +9,18 @@ from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Iterable
 from contextlib import suppress
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 import psycopg
 
 from pgbaton._arguments import Interval
-from pgbaton._async.caller import AsyncPool, Caller
+from pgbaton._async.caller import AsyncPool
+from pgbaton._async.worker import WorkerCalls
 from pgbaton._calls import Required, Rows
-from pgbaton._runtime.listener import Listener, watchful
-from pgbaton._runtime.slumber import POLL, Slumber
-from pgbaton._runtime.waiting import happens
+from pgbaton._listening.listener import Listener, watchful
+from pgbaton._listening.slumber import POLL, Slumber
+from pgbaton._listening.waiting import happens
 from pgbaton.errors import InvalidState, LeaseLost, UnknownJob
 from pgbaton.models import ClaimedJob, Sleep, UnreadableJson
-
-if TYPE_CHECKING:
-    from pgbaton._async.client import AsyncClient
 
 log = logging.getLogger("pgbaton.streams")
 
@@ -44,6 +41,7 @@ ENDS_OTHERS = {
     "drop_queue",
     "mark_worker_unresponsive",
     "recover_stale_jobs",
+    "reset_fifo_key",
     "reset_running_jobs",
     "run_maintenance",
 }
@@ -55,7 +53,7 @@ CHECK = 1.0
 """Seconds after which a full stream looks whether others have ended its jobs."""
 
 
-class Streams(Caller):
+class Streams(WorkerCalls):
     """The streams of a client, and the ends of jobs that it hears of by its own calls."""
 
     _dsn: str | None = None
@@ -104,7 +102,7 @@ class Streams(Caller):
             psycopg.errors.InvalidParameterValue: an argument is out of range.
         """
         stream = JobStream(
-            self,  # type: ignore[arg-type]
+            self,
             worker_id,
             list(tags),
             max_assigned_jobs,
@@ -175,7 +173,7 @@ class JobStream:
 
     def __init__(
         self,
-        client: AsyncClient,
+        client: Streams,
         worker_id: str,
         tags: list[str],
         capacity: int,

@@ -1,0 +1,1 @@
+"""How workers, streams and the gateway sleep until the database says that there is work."""

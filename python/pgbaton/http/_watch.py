@@ -1,0 +1,81 @@
+"""What the page shows at once, looked up once for all pages of a caller."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable
+from datetime import timedelta
+from typing import Any
+
+import psycopg
+
+from pgbaton._async.client import AsyncClient
+from pgbaton._json_text import write
+from pgbaton._listening.waiting import happens
+from pgbaton._text import plain, sentence
+from pgbaton.http._answers import log
+
+MOST_BLOCKED = 200
+
+
+class Watch:
+    """Looks at the queues for all pages of one caller, while there are any."""
+
+    def __init__(self, client: AsyncClient, every: float) -> None:
+        self._client = client
+        self._every = every
+        self._pages: set[asyncio.Event] = set()
+        self._task: asyncio.Task[None] | None = None
+        self._latest: bytes | None = None
+        self._has_ended = False
+
+    def end(self) -> None:
+        self._has_ended = True
+        for page in self._pages:
+            page.set()
+
+    async def pictures(self) -> AsyncIterator[bytes]:
+        """The latest picture whenever there is a new one; who reads slowly misses some."""
+        new = asyncio.Event()
+        self._pages.add(new)
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._look())
+        try:
+            while not self._has_ended:
+                await happens(new, 60)
+                new.clear()
+                if self._latest is not None and not self._has_ended:
+                    yield self._latest
+        finally:
+            self._pages.discard(new)
+
+    async def _look(self) -> None:
+        while self._pages and not self._has_ended:
+            data = write(plain(await picture(self._client, self._every)))
+            self._latest = f"event: picture\ndata: {data}\n\n".encode()
+            for page in self._pages:
+                page.set()
+            await asyncio.sleep(self._every)
+        self._latest = None
+
+
+async def picture(client: AsyncClient, every: float) -> dict[str, Any]:
+    """All that the page shows at once; what the caller may not see says so."""
+    return {
+        "queues": await seen(client.live_stats()),
+        "totals": await seen(client.job_totals(max_age=timedelta(seconds=2 * every))),
+        "blocked": await seen(client.blocked_keys(), MOST_BLOCKED),
+        "workers": await seen(client.list_workers()),
+        "health": await seen(client.health()),
+    }
+
+
+async def seen(call: Awaitable[list[Any]], most: int | None = None) -> dict[str, Any]:
+    try:
+        rows = await call
+    except psycopg.Error as error:
+        if error.sqlstate is None:
+            log.warning("the page cannot look: %s", error)
+            return {"error": "the database cannot be asked"}
+        return {"error": sentence(error)}
+    return {"rows": rows[:most], "count": len(rows)}
