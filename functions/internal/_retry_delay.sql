@@ -18,13 +18,13 @@ begin
     if not coalesce(options.retry_backoff, queue.retry_backoff) then
         return v_delay;
     end if;
-    return make_interval(secs => random() * least(
+    return make_interval(secs => (0.5 + random() / 2) * least(
         extract(epoch from queue.retry_delay_max)::double precision,
         extract(epoch from v_delay)::double precision * power(2::double precision, least(attempt - 1, 62))
     ));
 end;
 $$;
 comment on function pgbaton._retry_delay(integer, pgbaton.job_options, pgbaton.queue) is
-'Wait after the attempt-th failed attempt: the schedule if there is one, else exponential with full jitter
-(uniform between 0 and the capped power: "Exponential Backoff And Jitter", AWS Architecture Blog, 2015), else
-constant.';
+'Wait after the attempt-th failed attempt: the schedule if there is one, else exponential with equal jitter
+(uniform between half of the capped power and all of it: "Exponential Backoff And Jitter", AWS Architecture Blog,
+2015), else constant. Not full jitter: with that some keys are through their attempts long before the others.';

@@ -1,10 +1,10 @@
 create or replace function pgbaton.create_fifo_queue(
     queue text,
     on_exhausted pgbaton.on_exhausted default 'block',
-    max_attempts integer default 3,
+    max_attempts integer default 20,
     retry_delay interval default '1 second',
     retry_backoff boolean default true,
-    retry_delay_max interval default '1 hour',
+    retry_delay_max interval default '15 minutes',
     backoff_schedule interval[] default null,
     lease interval default '5 minutes',
     retention interval default '14 days',

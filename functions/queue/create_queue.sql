@@ -2,10 +2,10 @@ create or replace function pgbaton.create_queue(
     queue text,
     policy pgbaton.queue_policy default 'standard',
     on_exhausted pgbaton.on_exhausted default 'block',
-    max_attempts integer default 3,
+    max_attempts integer default 20,
     retry_delay interval default '1 second',
     retry_backoff boolean default true,
-    retry_delay_max interval default '1 hour',
+    retry_delay_max interval default '15 minutes',
     backoff_schedule interval[] default null,
     lease interval default '5 minutes',
     retention interval default '14 days',
@@ -66,8 +66,8 @@ most one waits to run (short), one runs (singleton), one in each state (stately)
 they run one at a time in enqueue order (fifo).
 on_exhausted (fifo): block, a failed job holds its key, or continue, the next one runs.
 max_attempts: null is unlimited. Wait before a retry: backoff_schedule[n] after the n-th attempt (the last
-entry repeats), else exponential from retry_delay with full jitter up to retry_delay_max when retry_backoff,
-else retry_delay.
+entry repeats), else exponential from retry_delay up to retry_delay_max when retry_backoff, each wait drawn between
+half of that and all of it, else retry_delay. The defaults go on for one and a quarter to two and a half hours.
 lease: how long a claim holds. retention, dead_letter_retention (null: for ever): how long finished and failed
 jobs are kept.
 max_lanes: most distinct (priority, job_type, tags).

@@ -129,7 +129,7 @@ def assert_sound(conn: psycopg.Connection[Any]) -> None:
 
 
 def empty(conn: psycopg.Connection[Any]) -> None:
-    """Leaves all tables of pgbaton without rows, all sequences at their start, nothing in public."""
+    """Leaves tables of pgbaton without rows, its sequences at their start, nothing in public."""
     conn.execute("""
         drop schema public cascade;
         create schema public authorization pg_database_owner;

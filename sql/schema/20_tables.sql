@@ -44,7 +44,7 @@ comment on column pgbaton.queue.policy is 'What jobs of one singleton_key may do
 comment on column pgbaton.queue.on_exhausted is 'FIFO queues: what a failed job does to its key.';
 comment on column pgbaton.queue.max_attempts is 'Attempts before a job is failed; null is unlimited.';
 comment on column pgbaton.queue.retry_delay is 'Wait before the next attempt, the base when it backs off.';
-comment on column pgbaton.queue.retry_backoff is 'Exponential with full jitter, else constant.';
+comment on column pgbaton.queue.retry_backoff is 'Exponential with jitter, else constant.';
 comment on column pgbaton.queue.retry_delay_max is 'Upper bound of the exponential wait.';
 comment on column pgbaton.queue.backoff_schedule is
 'Wait before retry 1, 2, …; wins over the other two. The last entry repeats.';

@@ -49,11 +49,11 @@ class QueueCalls(Caller):
                 one at a time in enqueue order (fifo); default standard.
             on_exhausted (OnExhausted): what a failed job of a fifo queue does to its key: block
                 (it holds it) or continue (the next job runs); default block.
-            max_attempts (int): runs of a job at most, None is unlimited; default 3.
+            max_attempts (int): runs of a job at most, None is unlimited; default 20.
             retry_delay (timedelta): wait before a retry; default 1 second.
             retry_backoff (bool): whether the wait grows exponentially, with jitter, from
                 retry_delay up to retry_delay_max; default true.
-            retry_delay_max (timedelta): longest such wait; default 1 hour.
+            retry_delay_max (timedelta): longest such wait; default 15 minutes.
             backoff_schedule (list[timedelta]): wait after the 1st, 2nd, ... attempt instead of
                 the above; the last one repeats. Default: none.
             lease (timedelta): how long a claim holds a job; default 5 minutes.
@@ -106,11 +106,11 @@ class QueueCalls(Caller):
             on_exhausted (OnExhausted): what a failed job does to its key: block (it holds it
                 until retry_job, skip_job or delete_job) or continue (the next job runs);
                 default block.
-            max_attempts (int): runs of a job at most, None is unlimited; default 3.
+            max_attempts (int): runs of a job at most, None is unlimited; default 20.
             retry_delay (timedelta): wait before a retry; default 1 second.
             retry_backoff (bool): whether the wait grows exponentially, with jitter, from
                 retry_delay up to retry_delay_max; default true.
-            retry_delay_max (timedelta): longest such wait; default 1 hour.
+            retry_delay_max (timedelta): longest such wait; default 15 minutes.
             backoff_schedule (list[timedelta]): wait after the 1st, 2nd, ... attempt instead of
                 the above; the last one repeats. Default: none.
             lease (timedelta): how long a claim holds a job; default 5 minutes.
