@@ -44,17 +44,20 @@ from pgbaton.models import (
     Verdict,
     WorkerInfo,
 )
-from pgbaton.worker import Cancelled, Fail, Retry, RunningJob, Snooze, Worker
+from pgbaton.tasks import BadArguments, Codec, JobOptions, Task, task
+from pgbaton.worker import Cancelled, Fail, Retry, RunningJob, Snooze, Worker, current_job
 
 __all__ = [
     "DEFAULT",
     "AsyncClient",
     "AsyncPool",
+    "BadArguments",
     "BlockedKey",
     "CancelOutcome",
     "Cancelled",
     "ClaimedJob",
     "Client",
+    "Codec",
     "DeadJob",
     "Default",
     "DuplicateJob",
@@ -67,6 +70,7 @@ __all__ = [
     "InvalidState",
     "JobFilter",
     "JobInfo",
+    "JobOptions",
     "JobState",
     "JobStats",
     "JobTotal",
@@ -94,6 +98,7 @@ __all__ = [
     "Sleep",
     "Snooze",
     "SubscriptionInfo",
+    "Task",
     "TooManyLanes",
     "UnknownJob",
     "UnknownQueue",
@@ -101,4 +106,6 @@ __all__ = [
     "Verdict",
     "Worker",
     "WorkerInfo",
+    "current_job",
+    "task",
 ]

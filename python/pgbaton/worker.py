@@ -5,21 +5,24 @@ from __future__ import annotations
 import asyncio
 import inspect
 import os
+import pickle
 import secrets
 import signal
 import socket
 import threading
 from collections.abc import Callable, Iterable
 from datetime import timedelta
+from types import ModuleType
 from typing import Any, TypeVar
 
 from pgbaton._arguments import Interval
 from pgbaton._runtime.engine import POLL, Engine, Handlers
-from pgbaton._runtime.outcomes import Cancelled, Fail, Retry, Snooze
-from pgbaton._runtime.running import Handler, RunningJob
+from pgbaton._runtime.outcomes import Cancelled, Fail, Retry, Rules, Snooze
+from pgbaton._runtime.running import Handler, RunningJob, current_job
 from pgbaton._runtime.settings import Settings
+from pgbaton.tasks import Task
 
-__all__ = ["Cancelled", "Fail", "Retry", "RunningJob", "Snooze", "Worker"]
+__all__ = ["Cancelled", "Fail", "Retry", "RunningJob", "Snooze", "Worker", "current_job"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -82,6 +85,7 @@ class Worker:
         self._maintenance = maintenance
         self._call_timeout = call_timeout
         self._handlers = Handlers()
+        self._added: set[Callable[..., Any]] = set()
         self._engine: Engine | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -93,6 +97,7 @@ class Worker:
         process: bool = False,
         timeout: timedelta | None = None,
         memory_limit: int | None = None,
+        rules: Rules | None = None,
     ) -> Callable[[Function], Function]:
         """Decorates the function that is called for the jobs of a queue.
 
@@ -108,6 +113,9 @@ class Worker:
             timeout (timedelta): how long it may run; default for ever. Then it is interrupted;
                 a thread cannot be: its lease is not extended any more.
             memory_limit (int): bytes of address space of its process; default unlimited.
+            rules (Mapping): what exceptions mean, by type: a Fail, Retry or Snooze, or a function
+                that makes one of the exception, or None for what it meant without rules. The type
+                nearest to that of the exception counts. Default none.
 
         Returns:
             Callable: the decorator, which gives back the function as it is.
@@ -116,15 +124,43 @@ class Worker:
             ValueError: there is such a handler already, or a memory_limit without process.
             TypeError: the function cannot be run in that way.
         """
-        if memory_limit is not None and not process:
-            raise ValueError("memory_limit needs process=True: threads share one memory")
+        check_process(process, memory_limit, rules)
 
         def register(function: Function) -> Function:
             kind = kind_of(function, process)
-            self._handlers.add(queue, job_type, Handler(function, kind, timeout, memory_limit))
+            handler = Handler(function, kind, timeout, memory_limit, rules)
+            self._handlers.add(queue, job_type, handler)
             return function
 
         return register
+
+    def add(self, *tasks: Task[..., Any] | ModuleType) -> None:
+        """Has it run tasks.
+
+        Args:
+            *tasks (Task | ModuleType): tasks, or modules with tasks: all that the module has.
+                A task that is named twice is added once.
+
+        Raises:
+            ValueError: another handler takes the same queue and job type, or a module has none.
+            TypeError: a task cannot be run, for example because an annotation is unknown.
+        """
+        for one in tasks:
+            for task in tasks_of(one) if isinstance(one, ModuleType) else [one]:
+                self._add(task)
+
+    def _add(self, task: Task[..., Any]) -> None:
+        if task.function in self._added:
+            return
+        task.check()
+        check_process(task.process, task.memory_limit, task.rules)
+        kind_of(task.function, task.process)
+        kind = "process" if task.process else "async" if task.is_async else "thread"
+        run = task.run_async if task.is_async else task.run_sync
+        handler = Handler(run, kind, task.timeout, task.memory_limit, task.rules)
+        for job_type in (task.name, *task.aliases):
+            self._handlers.add(task.queue, job_type, handler)
+        self._added.add(task.function)
 
     def run(self, dsn: str | None = None) -> None:
         """Works until it is stopped: by `stop`, SIGTERM or SIGINT, the second one at once.
@@ -198,7 +234,10 @@ class Worker:
 
     def _settings(self, dsn: str) -> Settings:
         if not self._handlers.queues:
-            raise ValueError("a worker needs a handler: decorate one with @worker.handler(queue)")
+            raise ValueError(
+                "a worker needs a handler: decorate one with @worker.handler(queue), or"
+                " add tasks to it"
+            )
         listen_dsn = (self._listen_dsn or dsn) if self._listens else None
         slow = timedelta(seconds=30) if self._listens else POLL
         return Settings(
@@ -219,6 +258,23 @@ class Worker:
 def default_worker_id() -> str:
     """Host, process and a random part."""
     return f"{socket.gethostname()[:200]}-{os.getpid()}-{secrets.token_hex(3)}"
+
+
+def tasks_of(module: ModuleType) -> list[Task[..., Any]]:
+    found = [value for value in vars(module).values() if isinstance(value, Task)]
+    if not found:
+        raise ValueError(f"module {module.__name__} has no task: decorate one with @task(queue)")
+    return found
+
+
+def check_process(process: bool, memory_limit: int | None, rules: Rules | None) -> None:
+    if memory_limit is not None and not process:
+        raise ValueError("memory_limit needs process=True: threads share one memory")
+    if process and rules:
+        try:
+            pickle.dumps(dict(rules))
+        except Exception as error:
+            raise TypeError(f"rules of a process must be functions of a module: {error}") from error
 
 
 def kind_of(function: Any, process: bool) -> str:

@@ -17,10 +17,12 @@ PACKAGE = Path(pgbaton.__file__).parent
 FLOORS = [
     ["_assemble", "_json_text", "_jsonb", "_text", "embedded", "errors"],
     ["_arguments", "install", "models"],
-    ["_calls", "_listening", "_tracing"],
+    ["_calls", "_codec", "_listening", "_tracing"],
     ["_async", "_sync"],
     ["_runtime", "client"],
-    ["metrics", "spark", "worker"],
+    ["_producers", "metrics", "spark"],
+    ["tasks"],
+    ["worker"],
     ["__init__", "demo", "http"],
     ["cli"],
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import logging
 import random
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
@@ -30,7 +31,7 @@ from pgbaton._runtime.outcomes import (
 )
 from pgbaton._runtime.patience import STANDBY, passes
 from pgbaton._runtime.registry import REGISTRY, Place
-from pgbaton._runtime.running import Handler, Run, RunningJob
+from pgbaton._runtime.running import CURRENT, Handler, Run, RunningJob
 from pgbaton._runtime.settings import Settings
 from pgbaton._runtime.tender import Tender
 from pgbaton._runtime.threads import Threads
@@ -55,7 +56,7 @@ POLL = timedelta(seconds=1)
 """How often to ask for work while nothing can be heard."""
 
 
-NOBODY = Handler(lambda job: None, "async", None, None)
+NOBODY = Handler(lambda job: None, "async")
 """Stands where there is no handler: it is never called."""
 
 
@@ -573,10 +574,16 @@ def most(job: ClaimedJob) -> str:
 
 
 def run_sync(run: Run) -> Outcome:
+    """In a context of its own: what it sets is not seen by the next job of its thread."""
+    return contextvars.copy_context().run(called, run)
+
+
+def called(run: Run) -> Outcome:
+    CURRENT.set(run.job)
     try:
         return of_result(run.handler.function(run.job))
     except BaseException as error:  # sys.exit in a handler ends the handler only
-        return of_error(error)
+        return of_error(error, run.handler.rules)
 
 
 async def run_async(run: Run) -> Outcome:
@@ -588,12 +595,13 @@ async def run_async(run: Run) -> Outcome:
 
 
 async def awaited(run: Run) -> Outcome:
+    CURRENT.set(run.job)
     try:
         return of_result(await run.handler.function(run.job))
     except asyncio.CancelledError as error:
         return of_error(error) if run.cancel_reason is None else Stopped()
     except BaseException as error:  # SystemExit would end the loop
-        return of_error(error)
+        return of_error(error, run.handler.rules)
 
 
 def concluded(run: Run, outcome: Outcome) -> Outcome:

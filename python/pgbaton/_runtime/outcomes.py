@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import logging
+import pickle
 import traceback
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeAlias
 
 from pgbaton._arguments import Interval, Json, result_value
+
+log = logging.getLogger("pgbaton.worker")
 
 LONGEST_MESSAGE = 8000
 
@@ -61,6 +66,11 @@ class Cancelled(Exception):
     """Raised by `RunningJob.raise_if_cancelled`: the handler stops because it was asked to."""
 
 
+Ruling: TypeAlias = Fail | Retry | Snooze
+Rules: TypeAlias = Mapping[type[Exception], Ruling | Callable[[Any], Ruling | None]]
+"""What exceptions of a handler mean, by type; the type that is nearest to the exception's wins."""
+
+
 @dataclass(frozen=True, slots=True)
 class Completed:
     """The handler returned."""
@@ -70,12 +80,13 @@ class Completed:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The handler raised; `report` is the traceback, for the log."""
+    """The handler raised; `report` is the traceback, where `error` cannot come along."""
 
     message: str
     is_permanent: bool = False
     retry_in: Interval | None = None
     report: str = ""
+    error: BaseException | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,16 +116,41 @@ def of_result(result: Any) -> Outcome:
     return Completed(result)
 
 
-def of_error(error: BaseException) -> Outcome:
-    if isinstance(error, Snooze):
-        return Released(error.delay)
+def of_error(error: BaseException, rules: Rules | None = None) -> Outcome:
     if isinstance(error, Cancelled):
         return Stopped()
-    if isinstance(error, Retry):
-        return Failed(message_of(error), retry_in=error.after)
-    permanent = isinstance(error, Fail) and error.permanent
-    report = "".join(traceback.format_exception(error)[-30:])
-    return Failed(message_of(error), permanent, report=cleaned(report))
+    ruling = error if isinstance(error, Ruling) else ruling_of(error, rules or {})
+    if isinstance(ruling, Snooze):
+        return Released(ruling.delay)
+    retry_in = ruling.after if isinstance(ruling, Retry) else None
+    permanent = isinstance(ruling, Fail) and ruling.permanent
+    report = ""
+    if not isinstance(error, Retry):
+        report = cleaned("".join(traceback.format_exception(error)[-30:]))
+    return Failed(message_of(error), permanent, retry_in, report, error)
+
+
+def ruling_of(error: BaseException, rules: Rules) -> Ruling | None:
+    """What the rules of a handler say about an exception; None: nothing."""
+    rule = next((rules[kind] for kind in type(error).__mro__ if kind in rules), None)
+    if rule is None or isinstance(rule, Ruling):
+        return rule
+    try:
+        return rule(error)
+    except Exception:
+        log.exception("the rule for %s failed", type(error).__name__)
+        return None
+
+
+def portable(outcome: Outcome) -> Outcome:
+    """The same for another process, which may not be able to read the exception."""
+    if not isinstance(outcome, Failed) or outcome.error is None:
+        return outcome
+    try:
+        pickle.loads(pickle.dumps(outcome.error))  # noqa: S301
+    except Exception:
+        return replace(outcome, error=None)
+    return outcome
 
 
 def message_of(error: BaseException) -> str:

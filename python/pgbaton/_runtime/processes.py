@@ -14,8 +14,16 @@ from multiprocessing.connection import Connection
 from threading import Lock
 from typing import Any
 
-from pgbaton._runtime.outcomes import Completed, Failed, Outcome, Stopped, of_error, of_result
-from pgbaton._runtime.running import Handler, Run, RunningJob
+from pgbaton._runtime.outcomes import (
+    Completed,
+    Failed,
+    Outcome,
+    Stopped,
+    of_error,
+    of_result,
+    portable,
+)
+from pgbaton._runtime.running import CURRENT, Handler, Run, RunningJob
 from pgbaton._tracing import outgoing, within
 from pgbaton.models import ClaimedJob
 
@@ -162,15 +170,16 @@ def serve(pipe: Connection) -> None:
         ReportingRun(running, handler, pipe)
         with within(span):
             outcome = _outcome(handler, running)
-        pipe.send(("outcome", outcome))
+        pipe.send(("outcome", portable(outcome)))
 
 
 def _outcome(handler: Handler, job: RunningJob) -> Outcome:
+    CURRENT.set(job)
     try:
         with _memory_limit(handler.memory_limit):
             result = handler.function(job)
     except BaseException as error:
-        return of_error(error)
+        return of_error(error, handler.rules)
     outcome = of_result(result)
     if isinstance(outcome, Completed):  # as JSON has it, since the parent may not know its class
         return Completed(json.loads(json.dumps(result)))

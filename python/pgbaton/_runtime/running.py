@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from asyncio import TimerHandle
 from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from pgbaton._arguments import integer, text
-from pgbaton._runtime.outcomes import Cancelled
+from pgbaton._runtime.outcomes import Cancelled, Rules
 from pgbaton.models import ClaimedJob
 
 MOST_EVENTS = 2**31 - 1
@@ -74,6 +75,24 @@ class RunningJob(ClaimedJob):
         self._run.note_progress({name: value for name, value in said.items() if value is not None})
 
 
+CURRENT: ContextVar[RunningJob] = ContextVar("pgbaton_job")
+
+
+def current_job() -> RunningJob:
+    """The job whose handler calls this, however deep in its functions.
+
+    Returns:
+        RunningJob: as a handler of `Worker.handler` is given it.
+
+    Raises:
+        LookupError: no handler is running here: the function was called by somebody else.
+    """
+    try:
+        return CURRENT.get()
+    except LookupError:
+        raise LookupError("no job runs here: only handlers of a worker have one") from None
+
+
 @dataclass(frozen=True, slots=True)
 class Handler:
     """A function and how to run it."""
@@ -81,8 +100,9 @@ class Handler:
     function: Callable[[RunningJob], Any]
     kind: str
     """`async`, `thread` or `process`."""
-    timeout: timedelta | None
-    memory_limit: int | None
+    timeout: timedelta | None = None
+    memory_limit: int | None = None
+    rules: Rules | None = None
 
 
 @dataclass(eq=False, slots=True)

@@ -1,0 +1,349 @@
+"""Tasks: functions that can be enqueued with their own arguments."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from datetime import datetime, timedelta
+from functools import cached_property, update_wrapper
+from operator import attrgetter
+from typing import Any, Generic, ParamSpec, TypedDict, TypeVar, Unpack, get_type_hints, overload
+from uuid import UUID
+
+from pgbaton._arguments import Interval, Json, NewJob
+from pgbaton._codec import DEFAULT_CODEC, Codec, stored
+from pgbaton._producers import AsyncTarget, Target, producer_of
+from pgbaton._runtime.outcomes import Rules
+from pgbaton.models import ClaimedJob
+
+__all__ = ["BadArguments", "Codec", "JobOptions", "Task", "task"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+KEYS = (str, int, UUID)
+
+
+class BadArguments(ValueError):
+    """Arguments that a task does not take: refused when it is enqueued, else the job fails."""
+
+
+class JobOptions(TypedDict, total=False):
+    """Options of a job, as `enqueue_job` has them; what is left out is the server's default."""
+
+    priority: int
+    singleton_key: str | None
+    tags: Iterable[str]
+    run_at: datetime | None
+    delay: Interval | None
+    max_attempts: int | None
+    retry_delay: Interval | None
+    retry_backoff: bool | None
+    backoff_schedule: Iterable[Interval] | None
+    keys_if_undelivered: Iterable[Iterable[str]] | None
+    dedup_id: str | None
+    on_duplicate: str
+    headers: Mapping[str, str] | None
+
+
+class Task(Generic[P, R]):
+    """A function whose calls can be enqueued: what `task` makes.
+
+    Called, it is the function. Its arguments travel by name, so a job that was enqueued before a
+    deploy fits the function after it as long as new arguments have defaults.
+
+    Attributes:
+        queue (str): where its jobs go.
+        name (str): the job type of its jobs.
+        aliases (tuple[str, ...]): job types of earlier names, which a worker takes too.
+        function (Callable): the function.
+        options (JobOptions): what its jobs are enqueued with.
+    """
+
+    def __init__(
+        self,
+        function: Callable[P, R],
+        queue: str,
+        name: str,
+        aliases: tuple[str, ...],
+        key: Callable[..., Any] | None,
+        codec: Codec,
+        options: JobOptions,
+        process: bool,
+        timeout: timedelta | None,
+        memory_limit: int | None,
+        rules: Rules | None,
+    ) -> None:
+        self.queue = queue
+        self.name = name
+        self.aliases = aliases
+        self.function = function
+        self.options = options
+        self.is_async = inspect.iscoroutinefunction(function)
+        self.process = process
+        self.timeout = timeout
+        self.memory_limit = memory_limit
+        self.rules = rules
+        self._codec = codec
+        self._signature = inspect.signature(function)
+        for parameter in self._signature.parameters.values():
+            if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+                raise TypeError(f"{parameter} of {name} has no name that an argument could go by")
+        self._key = key
+        self._key_parts = self._parts_of(key)
+        update_wrapper(self, function)
+
+    def __repr__(self) -> str:
+        return f"<task {self.name} of queue {self.queue}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return find, (self.function.__module__, self.function.__qualname__)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Calls the function here and now, as if it were no task."""
+        return self.function(*args, **kwargs)
+
+    @overload
+    def enqueue(self, to: AsyncTarget, /, *args: P.args, **kwargs: P.kwargs) -> Awaitable[int]: ...
+
+    @overload
+    def enqueue(self, to: Target, /, *args: P.args, **kwargs: P.kwargs) -> int: ...
+
+    def enqueue(
+        self, to: Target | AsyncTarget, /, *args: P.args, **kwargs: P.kwargs
+    ) -> int | Awaitable[int]:
+        """Adds a job that calls the function with these arguments.
+
+        Args:
+            to (Client | AsyncClient | psycopg.Connection | psycopg.AsyncConnection): a connection
+                or session of yours: the job is part of its transaction. A client: what its calls
+                are. Of an asynchronous one the answer has to be awaited.
+            *args: of the function.
+            **kwargs: of the function.
+
+        Returns:
+            int: the job's id.
+
+        Raises:
+            BadArguments: an argument is no value of its annotated type, or JSON cannot say it.
+            TypeError: an argument is missing or unknown, or `to` is something else.
+            UnknownQueue, KeyRequired, DuplicateJob, TooManyLanes, PayloadTooLarge: as enqueue_job.
+        """
+        job = self.job(*args, **kwargs)
+        answer: int | Awaitable[int] = producer_of(to).enqueue_job(self.queue, **job)
+        return answer
+
+    def using(self, **options: Unpack[JobOptions]) -> Task[P, R]:
+        """The same task with other options, for example `send.using(delay=HOUR).enqueue(...)`.
+
+        Args:
+            **options (JobOptions): as enqueue_job has them; they come before those of the task.
+
+        Returns:
+            Task: another one; this one stays as it is.
+        """
+        other = copy_of(self)
+        other.options = JobOptions(**{**self.options, **options})
+        return other
+
+    def job(self, *args: P.args, **kwargs: P.kwargs) -> NewJob:
+        """What `enqueue` would add, for `client.enqueue_jobs(task.queue, [task.job(...), ...])`.
+
+        Args:
+            *args: of the function.
+            **kwargs: of the function.
+
+        Returns:
+            NewJob: job type, payload and options.
+
+        Raises:
+            BadArguments, TypeError: as enqueue.
+        """
+        given = self._signature.bind(*args, **kwargs).arguments
+        job = NewJob(payload=self._encoded(given), job_type=self.name)
+        if (key := self._key_of(given)) is not None:
+            job["singleton_key"] = key
+        job.update(self.options)  # type: ignore[typeddict-item]
+        return job
+
+    def run(self, job: ClaimedJob) -> Any:
+        """What a worker does with a job: calls the function with the arguments of the payload.
+
+        Args:
+            job (ClaimedJob): the job.
+
+        Returns:
+            Any: the result as JSON; a coroutine for it if the function is one.
+
+        Raises:
+            BadArguments: the payload does not fit the function.
+        """
+        return self.run_async(job) if self.is_async else self.run_sync(job)
+
+    def run_sync(self, job: ClaimedJob) -> Json:
+        """`run` of a plain function."""
+        return self._result(self.function(**self.arguments(job.payload)))  # type: ignore[call-arg]
+
+    async def run_async(self, job: ClaimedJob) -> Json:
+        """`run` of an `async def`."""
+        function: Any = self.function
+        return self._result(await function(**self.arguments(job.payload)))
+
+    def arguments(self, payload: Json) -> dict[str, Any]:
+        """The arguments that a payload stands for.
+
+        Args:
+            payload (Json): of a job.
+
+        Returns:
+            dict[str, Any]: by name; those that are left out have defaults.
+
+        Raises:
+            BadArguments: it is no object, lacks one, has one that the function does not take, or
+                one is no value of its annotated type.
+        """
+        if not isinstance(payload, dict):
+            raise BadArguments(f"{self.name} takes an object of arguments, not {payload!r:.200}")
+        parameters = self._signature.parameters
+        if unknown := [name for name in payload if name not in parameters]:
+            raise BadArguments(
+                f"{self.name} takes no argument {', '.join(map(repr, unknown))}:"
+                f" it knows {', '.join(parameters) or 'none'}; it may be of a newer version"
+            )
+        needed = [name for name, p in parameters.items() if p.default is p.empty]
+        if missing := [name for name in needed if name not in payload]:
+            raise BadArguments(f"{self.name} lacks the argument {', '.join(map(repr, missing))}")
+        return {name: self._decoded(name, value) for name, value in payload.items()}
+
+    def check(self) -> None:
+        """Refuses what would only fail with the first job; a worker does it when it is told.
+
+        Raises:
+            TypeError: an annotation cannot be resolved or decoded, or a process cannot import it.
+        """
+        for name, hint in self._hints.items():
+            try:
+                self._codec.check(hint)
+            except TypeError as error:
+                raise TypeError(f"argument {name!r} of {self.name}: {error}") from error
+
+    @cached_property
+    def _hints(self) -> dict[str, Any]:
+        """Resolved late, since a type may be defined after the task."""
+        try:
+            hints = get_type_hints(self.function, include_extras=True)
+        except NameError as error:
+            raise TypeError(
+                f"an annotation of {self.name} cannot be resolved: {error}. Import it at run time,"
+                " not for type checkers only"
+            ) from error
+        return {name: hints.get(name, Any) for name in self._signature.parameters}
+
+    def _encoded(self, given: Mapping[str, Any]) -> dict[str, Json]:
+        return {name: self._encoded_one(name, value) for name, value in given.items()}
+
+    def _encoded_one(self, name: str, value: Any) -> Json:
+        try:
+            return stored(self._codec, value, self._hints[name])
+        except Exception as error:
+            raise BadArguments(f"argument {name!r} of {self.name}: {error}") from error
+
+    def _decoded(self, name: str, value: Json) -> Any:
+        try:
+            return self._codec.decode(value, self._hints[name])
+        except Exception as error:
+            raise BadArguments(f"argument {name!r} of {self.name}: {error}") from error
+
+    def _result(self, result: Any) -> Json:
+        return result if result is None else self._codec.encode(result)
+
+    def _parts_of(self, key: Callable[..., Any] | None) -> list[str] | None:
+        """The arguments that the key is made of; None is all of them."""
+        if key is None:
+            return []
+        parts = inspect.signature(key).parameters
+        if any(part.kind is part.VAR_KEYWORD for part in parts.values()):
+            return None
+        if unknown := [name for name in parts if name not in self._signature.parameters]:
+            raise TypeError(f"the key of {self.name} is made of {unknown}, which it does not take")
+        return list(parts)
+
+    def _key_of(self, given: Mapping[str, Any]) -> str | None:
+        if self._key is None:
+            return None
+        defaults = {name: p.default for name, p in self._signature.parameters.items()}
+        known = {**defaults, **given}
+        parts = known if self._key_parts is None else self._key_parts
+        key = self._key(**{name: known[name] for name in parts})
+        if key is not None and (not isinstance(key, KEYS) or isinstance(key, bool)):
+            raise BadArguments(f"the key of {self.name} is {key!r}: make it a text")
+        return None if key is None else str(key)
+
+
+def task(
+    queue: str,
+    name: str | None = None,
+    *,
+    key: Callable[..., str | int | UUID | None] | None = None,
+    aliases: Iterable[str] = (),
+    rules: Rules | None = None,
+    process: bool = False,
+    timeout: timedelta | None = None,
+    memory_limit: int | None = None,
+    codec: Codec | None = None,
+    **options: Unpack[JobOptions],
+) -> Callable[[Callable[P, R]], Task[P, R]]:
+    """Decorates a function so that its calls can be enqueued, and a worker can run them.
+
+    Nothing is started and no database is asked: `enqueue` is given a connection, and a worker
+    is told with `Worker.add`.
+
+    Args:
+        queue (str): where its jobs go.
+        name (str): the job type of its jobs; default the function's name, without its module.
+            It is stored with the jobs: give it when you rename the function.
+        key (Callable): makes the singleton_key of a job of those arguments that it names, for
+            example `lambda order_id: f"order {order_id}"`; default none.
+        aliases (Iterable[str]): earlier names; a worker takes their jobs too. Default none.
+        rules (Mapping): what exceptions of the function mean, by type; as for Worker.handler.
+        process (bool): run it in another process; as for Worker.handler. Default false.
+        timeout (timedelta): how long it may run; default for ever.
+        memory_limit (int): bytes of address space of its process; default unlimited.
+        codec (Codec): how its arguments become JSON; default one that knows the usual types.
+        **options (JobOptions): of its jobs, as enqueue_job has them.
+
+    Returns:
+        Callable: the decorator, which makes a Task.
+
+    Raises:
+        TypeError: the function takes arguments without a name, or the key others than it does.
+    """
+
+    def declare(function: Callable[P, R]) -> Task[P, R]:
+        return Task(
+            function,
+            queue,
+            name or function.__name__,
+            tuple(aliases),
+            key,
+            codec or DEFAULT_CODEC,
+            options,
+            process,
+            timeout,
+            memory_limit,
+            rules,
+        )
+
+    return declare
+
+
+def copy_of(original: Task[P, R]) -> Task[P, R]:
+    """`copy.copy` would find the one that its module has."""
+    other: Task[P, R] = Task.__new__(Task)
+    other.__dict__.update(original.__dict__)
+    return other
+
+
+def find(module: str, name: str) -> Any:
+    """The task of a module, in the process of a handler."""
+    return attrgetter(name)(sys.modules.get(module) or __import__(module, fromlist=["_"]))
