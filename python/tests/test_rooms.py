@@ -21,9 +21,9 @@ FLOORS = [
     ["_async", "_sync"],
     ["_runtime", "client"],
     ["_producers", "metrics", "spark"],
-    ["tasks"],
+    ["demo", "tasks"],
     ["worker"],
-    ["__init__", "demo", "http"],
+    ["__init__", "http"],
     ["cli"],
 ]
 

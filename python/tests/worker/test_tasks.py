@@ -183,14 +183,14 @@ def test_a_payload_that_does_not_fit_fails_that_job_alone(
 ) -> None:
     payload, why = BAD[what]
     worker.add(send_letter)
-    bad = client.enqueue_job("mail", payload, job_type="letter")
+    bad = client.enqueue_job("mail", payload, job_type="letter", max_attempts=2)
     good = send_letter.enqueue(client, uuid4())
     with running(worker):
         wait_for_state(client, bad, "failed")
         wait_for_state(client, good, "completed")
     info = client.get_job(bad)
     assert why in (info.error_message or "")
-    assert info.attempt == info.max_attempts == 3  # another worker may know more
+    assert info.attempt == info.max_attempts == 2  # another worker may know more
 
 
 @pytest.mark.parametrize("value", [None, True, 0, -(10**30), 1.5, "", "é\\u0000", [1, {"a": []}]])
