@@ -21,10 +21,9 @@ FLOORS = [
     ["_async", "_sync"],
     ["_runtime", "client"],
     ["_producers", "metrics", "spark"],
-    ["demo", "tasks"],
+    ["demo", "http", "tasks"],
     ["worker"],
-    ["__init__", "http"],
-    ["cli"],
+    ["__init__", "cli"],
 ]
 
 Graph = Mapping[str, set[str]]
