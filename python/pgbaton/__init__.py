@@ -45,7 +45,16 @@ from pgbaton.models import (
     WorkerInfo,
 )
 from pgbaton.tasks import BadArguments, Codec, JobOptions, Task, task
-from pgbaton.worker import Cancelled, Fail, Retry, RunningJob, Snooze, Worker, current_job
+from pgbaton.worker import (
+    Cancelled,
+    Fail,
+    Failure,
+    Retry,
+    RunningJob,
+    Snooze,
+    Worker,
+    current_job,
+)
 
 __all__ = [
     "DEFAULT",
@@ -63,6 +72,7 @@ __all__ = [
     "DuplicateJob",
     "EnqueueOutcome",
     "Fail",
+    "Failure",
     "FifoStat",
     "HealthCheck",
     "IncompatibleServer",

@@ -17,14 +17,16 @@ from typing import Any, TypeVar
 
 from pgbaton._arguments import Interval
 from pgbaton._runtime.engine import POLL, Engine, Handlers
+from pgbaton._runtime.hooks import Failure, Hooks, as_context_manager
 from pgbaton._runtime.outcomes import Cancelled, Fail, Retry, Rules, Snooze
 from pgbaton._runtime.running import Handler, RunningJob, current_job
 from pgbaton._runtime.settings import Settings
 from pgbaton.tasks import Task
 
-__all__ = ["Cancelled", "Fail", "Retry", "RunningJob", "Snooze", "Worker", "current_job"]
+__all__ = ["Cancelled", "Fail", "Failure", "Retry", "RunningJob", "Snooze", "Worker", "current_job"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Hook = TypeVar("Hook", bound=Callable[[Failure], Any])
 
 
 class Worker:
@@ -86,6 +88,7 @@ class Worker:
         self._call_timeout = call_timeout
         self._handlers = Handlers()
         self._added: set[Callable[..., Any]] = set()
+        self._hooks = Hooks()
         self._engine: Engine | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -162,6 +165,69 @@ class Worker:
             self._handlers.add(task.queue, job_type, handler)
         self._added.add(task.function)
 
+    def around(self, hook: Function) -> Function:
+        """Decorates a hook around each attempt of each handler.
+
+        What it raises fails the attempt, and it sees what the handler raises, as any `with`.
+
+        Args:
+            hook (Callable[[RunningJob], AbstractContextManager | AbstractAsyncContextManager]): a
+                context manager, or a function that yields once. It is entered in the thread of the
+                handler, an asynchronous one in the event loop; around a process handler in the
+                worker. The first hook is the outermost.
+
+        Returns:
+            Callable: the hook as it is.
+        """
+        self._hooks.around.append(as_context_manager(hook))
+        return hook
+
+    def on_error(self, hook: Hook) -> Hook:
+        """Decorates a hook that is told of each failed attempt, once the server knows of it.
+
+        What it raises is only logged. It runs in a thread, an `async def` in the event loop.
+
+        Args:
+            hook (Callable[[Failure], None]): is given a Failure.
+
+        Returns:
+            Callable: the hook as it is.
+        """
+        self._hooks.on_error.append(hook)
+        return hook
+
+    def on_failed_for_good(self, hook: Hook) -> Hook:
+        """Decorates a hook that is told of each job that failed for good: `on_error` without the
+        attempts after which the job runs again.
+
+        Args:
+            hook (Callable[[Failure], None]): is given a Failure.
+
+        Returns:
+            Callable: the hook as it is.
+        """
+        self._hooks.on_failed_for_good.append(hook)
+        return hook
+
+    def lifespan(self, make: Function) -> Function:
+        """Decorates what is entered before the first claim and left after the last handler.
+
+        Args:
+            make (Callable[[], AbstractAsyncContextManager | AbstractContextManager]): a context
+                manager, or a function that yields once. What it yields is `job.state` in handlers
+                and hooks, except in a process.
+
+        Returns:
+            Callable: the function as it is.
+
+        Raises:
+            ValueError: the worker has one already.
+        """
+        if self._hooks.lifespan is not None:
+            raise ValueError("the worker has a lifespan already: enter both in one")
+        self._hooks.lifespan = as_context_manager(make)
+        return make
+
     def run(self, dsn: str | None = None) -> None:
         """Works until it is stopped: by `stop`, SIGTERM or SIGINT, the second one at once.
 
@@ -191,7 +257,7 @@ class Worker:
         self._enter_process()
         if self._engine is not None:
             raise ValueError(f"worker {self.worker_id} runs already")
-        self._engine = Engine(self._settings(dsn or self._dsn or ""), self._handlers)
+        self._engine = Engine(self._settings(dsn or self._dsn or ""), self._handlers, self._hooks)
         self._loop = asyncio.get_running_loop()
         try:
             await self._engine.run()

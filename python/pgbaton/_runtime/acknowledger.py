@@ -164,7 +164,12 @@ class Acknowledger:
             job.queue,
             verdict,
             type(outcome).__name__,
-            extra={"event": "dropped", "job_id": job.id, "queue": job.queue, "verdict": verdict},
+            extra={
+                "pgbaton_event": "dropped",
+                "job_id": job.id,
+                "queue": job.queue,
+                "verdict": verdict,
+            },
         )
 
     async def _is_completed(self, run: Run) -> bool:
@@ -182,7 +187,7 @@ class Acknowledger:
             run.job.id,
             run.job.queue,
             error,
-            extra={"event": "not stored", "job_id": run.job.id, "queue": run.job.queue},
+            extra={"pgbaton_event": "not stored", "job_id": run.job.id, "queue": run.job.queue},
         )
         if (failure := _failure_instead(outcome, error)) is not None:
             await self._send_group([(run, failure)])

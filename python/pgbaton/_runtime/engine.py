@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import inspect
 import logging
 import random
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
@@ -19,19 +20,21 @@ from pgbaton._listening.listener import Listener, watchful
 from pgbaton._listening.slumber import Slumber
 from pgbaton._listening.waiting import happens
 from pgbaton._runtime.acknowledger import Acknowledger
+from pgbaton._runtime.calling import run_async, run_sync, run_within
 from pgbaton._runtime.connection import BoundConnection
+from pgbaton._runtime.hooks import Failure, Hooks, Life, Observer
 from pgbaton._runtime.outcomes import (
     Completed,
     Failed,
     Outcome,
     Released,
+    Retry,
     Stopped,
     of_error,
-    of_result,
 )
 from pgbaton._runtime.patience import STANDBY, passes
 from pgbaton._runtime.registry import REGISTRY, Place
-from pgbaton._runtime.running import CURRENT, Handler, Run, RunningJob
+from pgbaton._runtime.running import Handler, Run, RunningJob
 from pgbaton._runtime.settings import Settings
 from pgbaton._runtime.tender import Tender
 from pgbaton._runtime.threads import Threads
@@ -91,9 +94,13 @@ class Handlers:
 class Engine:
     """One call of `Worker.run`."""
 
-    def __init__(self, settings: Settings, handlers: Handlers) -> None:
+    def __init__(self, settings: Settings, handlers: Handlers, hooks: Hooks) -> None:
         self.settings = settings
         self._handlers = handlers
+        self._hooks = hooks
+        self._around = tuple(hooks.around)
+        self._life = Life(hooks.lifespan) if hooks.lifespan else None
+        self._state: Any = None
         self._connection = BoundConnection(watchful(settings.dsn), settings.call_timeout)
         self.client = AsyncClient(pool=self._connection)
         listen_dsn = settings.listen_dsn
@@ -117,6 +124,7 @@ class Engine:
         self._quiet.set()
         self._unhandled: set[tuple[str, str]] = set()
         self._beside: set[asyncio.Task[None]] = set()
+        self._observing: set[asyncio.Task[None]] = set()
         self._tender = Tender(self.client, settings, self.held, self.patiently)
         self._acknowledger = Acknowledger(
             self.client,
@@ -193,6 +201,8 @@ class Engine:
             self._database = (info.host, info.port, info.dbname)
         self._ordered = await self._ordered_queues()
         queues = ", ".join(self._handlers.queues)
+        if self._life is not None:
+            self._state = await self._life.begin()
         self._log(logging.INFO, "started", f"takes jobs of {queues}, {settings.capacity} at once")
 
     async def _ordered_queues(self) -> dict[str, QueueInfo]:
@@ -204,16 +214,18 @@ class Engine:
         return {info.queue: info for info in queues if info.policy is QueuePolicy.FIFO}
 
     async def _close(self, loops: Sequence[asyncio.Task[None]]) -> None:
-        for task in [*loops, *self._beside]:
+        for task in [*loops, *self._beside, *self._observing]:
             task.cancel()
         # First, since whoever is cancelled once more gets no further than to an await.
         if self._processes is not None:
             self._processes.close()
         self._threads.close()
         try:
-            await self._within_grace(*loops, *self._beside)
+            await self._within_grace(*loops, *self._beside, *self._observing)
             if loops:
                 await self._within_grace(asyncio.create_task(self._leave()))
+            if self._life is not None:
+                await self._life.end(self._patience)
         finally:
             if self._listener is not None:
                 await self._within_grace(asyncio.create_task(self._listener.close()))
@@ -334,7 +346,7 @@ class Engine:
     def _start(self, jobs: Sequence[RunningJob]) -> None:
         for job in jobs:
             handler = self._handlers.find(job)
-            run = Run(job, handler or NOBODY)
+            run = Run(job, handler or NOBODY, self._state)
             self.held[job.id, job.lease_token] = run
             if self._stop.is_set():
                 self._acknowledger.add(run, Released())
@@ -391,11 +403,11 @@ class Engine:
             self._log_retry(run)
         handler = run.handler
         if handler.kind == "async":
-            task = self._loop.create_task(run_async(run))
+            task = self._loop.create_task(run_async(run, self._around))
             run.interrupt = partial(self._loop.call_soon_threadsafe, task.cancel)
             task.add_done_callback(partial(self._finish_task, run))
         else:
-            run_it = self._process_pool().run if handler.kind == "process" else run_sync
+            run_it = self._run_in_process if handler.kind == "process" else self._run_here
             self._threads.run(partial(self._run_noted, run_it, run), partial(self._finish, run))
         if handler.timeout is not None:
             seconds = handler.timeout.total_seconds()
@@ -408,6 +420,13 @@ class Engine:
 
             self._processes = Processes()
         return self._processes
+
+    def _run_here(self, run: Run) -> Outcome:
+        return run_sync(run, self._around, self._loop)
+
+    def _run_in_process(self, run: Run) -> Outcome:
+        run_it = partial(self._process_pool().run, run)
+        return run_within(run, self._around, self._loop, run_it) if self._around else run_it()
 
     def _run_noted(self, run_it: Callable[[Run], Outcome], run: Run) -> Outcome:
         """In a thread, which may outlive this engine."""
@@ -464,10 +483,11 @@ class Engine:
         self._stop.set()
         self._work.set()
         self._room.set()
-        patience = self.settings.shutdown_timeout.total_seconds()
         now = asyncio.create_task(self._stop_now.wait())
         quiet = asyncio.create_task(self._all_quiet(claiming))
-        await asyncio.wait([now, quiet], timeout=patience, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(
+            [now, quiet], timeout=self._patience, return_when=asyncio.FIRST_COMPLETED
+        )
         if not quiet.done():
             for run in list(self.held.values()):
                 run.cancel("shutdown")
@@ -482,6 +502,14 @@ class Engine:
                 self._acknowledger.add(run, Released())
                 run.is_lost = True
         await happens(self._acknowledger.is_idle, GRACE)
+        if self._observing:
+            await asyncio.wait(self._observing, timeout=self._patience)
+
+    @property
+    def _patience(self) -> float:
+        """Seconds that things of the application get to end."""
+        patience = self.settings.shutdown_timeout.total_seconds()
+        return GRACE if self._stop_now.is_set() else max(GRACE, patience)
 
     async def _all_quiet(self, claiming: asyncio.Task[None]) -> None:
         await asyncio.wait([claiming])
@@ -495,12 +523,42 @@ class Engine:
         if not isinstance(outcome, Completed):  # the job may be due before we look again
             self._work.set()
         if isinstance(outcome, Failed):
-            report = f"\n{outcome.report}" if outcome.report else ""
-            self._log_job(logging.WARNING, "failed", run, f"failed: {outcome.message}{report}")
+            is_final = outcome.is_permanent or is_last_attempt(run.job)
+            self._log_failure(run, outcome, is_final)
             if run.job.queue in self._ordered:
-                self._log_block(run, outcome)
+                self._log_block(run, is_final)
+            self._observe(Failure(run.job, outcome.error, outcome.message, is_final))
         elif log.isEnabledFor(logging.DEBUG):
             self._log_job(logging.DEBUG, "ended", run, f"ended: {type(outcome).__name__}")
+
+    def _observe(self, failure: Failure) -> None:
+        for observer in self._hooks.observers_of(failure):
+            task = asyncio.create_task(self._tell(observer, failure))
+            self._observing.add(task)
+            task.add_done_callback(self._observing.discard)
+
+    async def _tell(self, observer: Observer, failure: Failure) -> None:
+        """Whatever it does, the job has failed already."""
+        if inspect.iscoroutinefunction(observer):
+            try:
+                await observer(failure)
+            except Exception:
+                log_hook(observer)
+        else:
+            told: asyncio.Future[Outcome] = self._loop.create_future()
+            self._threads.run(partial(tell, observer, failure), told.set_result)
+            await told
+
+    def _log_failure(self, run: Run, failed: Failed, is_final: bool) -> None:
+        job, error = run.job, failed.error
+        most = "" if job.max_attempts is None else f" of {job.max_attempts}"
+        said = f"failed{' for good' if is_final else ''}, attempt {job.attempt}{most}"
+        said += f": {failed.message}"
+        is_wished = isinstance(error, Retry) and not is_final
+        if error is None or error.__traceback__ is None:
+            said += f"\n{failed.report}" if failed.report else ""
+        level = logging.ERROR if is_final else logging.WARNING
+        self._log_job(level, "failed", run, said, error=None if is_wished else error)
 
     def _log_retry(self, run: Run) -> None:
         job = run.job
@@ -511,9 +569,9 @@ class Engine:
             f"blocked for {age:.0f}s - current attempt on retry {job.attempt - 1}/{most(job)}",
         )
 
-    def _log_block(self, run: Run, failed: Failed) -> None:
+    def _log_block(self, run: Run, is_final: bool) -> None:
         job = run.job
-        if not failed.is_permanent and (job.max_attempts is None or job.attempt < job.max_attempts):
+        if not is_final:
             self._log_fifo(
                 logging.INFO,
                 run,
@@ -541,20 +599,27 @@ class Engine:
             job.queue,
             job.job_type,
             UNKNOWN_TYPE_DELAY,
-            extra={"event": "unhandled", **about(job)},
+            extra={"pgbaton_event": "unhandled", **about(job)},
         )
 
-    def _log_job(self, level: int, event: str, run: Run, said: str, who: str = "") -> None:
+    def _log_job(
+        self,
+        level: int,
+        event: str,
+        run: Run,
+        said: str,
+        who: str = "",
+        error: BaseException | None = None,
+    ) -> None:
         job = run.job
         who = who or f"job {job.id} of queue {job.queue}"
-        extra = {"event": event, "worker_id": self.settings.worker_id, **about(job)}
-        log.log(level, "%s %s", who, said, extra=extra)
+        extra = {"pgbaton_event": event, "worker_id": self.settings.worker_id, **about(job)}
+        log.log(level, "%s %s", who, said, extra=extra, exc_info=error)
 
     def _log(self, level: int, event: str, said: str) -> None:
         worker_id = self.settings.worker_id
-        log.log(
-            level, "worker %s %s", worker_id, said, extra={"event": event, "worker_id": worker_id}
-        )
+        extra = {"pgbaton_event": event, "worker_id": worker_id}
+        log.log(level, "worker %s %s", worker_id, said, extra=extra)
 
 
 def about(job: ClaimedJob) -> dict[str, Any]:
@@ -573,35 +638,21 @@ def most(job: ClaimedJob) -> str:
     return "unlimited" if job.max_attempts is None else str(job.max_attempts - 1)
 
 
-def run_sync(run: Run) -> Outcome:
-    """In a context of its own: what it sets is not seen by the next job of its thread."""
-    return contextvars.copy_context().run(called, run)
+def is_last_attempt(job: ClaimedJob) -> bool:
+    return job.max_attempts is not None and job.attempt >= job.max_attempts
 
 
-def called(run: Run) -> Outcome:
-    CURRENT.set(run.job)
+def tell(observer: Observer, failure: Failure) -> Outcome:
+    """In a thread."""
     try:
-        return of_result(run.handler.function(run.job))
-    except BaseException as error:  # sys.exit in a handler ends the handler only
-        return of_error(error, run.handler.rules)
+        contextvars.copy_context().run(observer, failure)
+    except BaseException:
+        log_hook(observer)
+    return Completed()
 
 
-async def run_async(run: Run) -> Outcome:
-    """Raises what a tracer does, and when it is interrupted before it began."""
-    with consuming(run.job) as note:
-        outcome = await awaited(run)
-        note(outcome)
-        return outcome
-
-
-async def awaited(run: Run) -> Outcome:
-    CURRENT.set(run.job)
-    try:
-        return of_result(await run.handler.function(run.job))
-    except asyncio.CancelledError as error:
-        return of_error(error) if run.cancel_reason is None else Stopped()
-    except BaseException as error:  # SystemExit would end the loop
-        return of_error(error, run.handler.rules)
+def log_hook(observer: Observer) -> None:
+    log.exception("the hook %r failed", observer, extra={"pgbaton_event": "hook"})
 
 
 def concluded(run: Run, outcome: Outcome) -> Outcome:

@@ -24,6 +24,11 @@ class RunningJob(ClaimedJob):
         _run: Run
 
     @property
+    def state(self) -> Any:
+        """What the lifespan of the worker yielded; None without one, and in a process."""
+        return self._run.state
+
+    @property
     def cancel_requested(self) -> bool:
         """Whether the handler should stop, because somebody cancelled the job, the worker shuts
         down or lost the lease, or the timeout is over. A handler that returns after it has seen
@@ -111,6 +116,8 @@ class Run:
 
     job: RunningJob
     handler: Handler
+    state: Any = None
+    """What the lifespan of the worker made."""
     cancel_reason: str | None = None
     """`cancelled`, `timeout`, `shutdown` or `lost`; None while it may go on."""
     has_seen_cancel: bool = False

@@ -86,10 +86,12 @@ class Tender:
         except psycopg.Error as error:
             if passes(error):
                 raise
-            log.error("run_maintenance failed: %s", error, extra={"event": "maintenance"})
+            log.error("run_maintenance failed: %s", error, extra={"pgbaton_event": "maintenance"})
             return
         if failed := done.get("failed"):
-            log.error("run_maintenance failed in part: %s", failed, extra={"event": "maintenance"})
+            log.error(
+                "run_maintenance failed in part: %s", failed, extra={"pgbaton_event": "maintenance"}
+            )
 
     async def _send_heartbeat(self) -> None:
         settings = self._settings
@@ -170,7 +172,7 @@ class Tender:
                 "the progress of job %s is dropped: %s",
                 run.job.id,
                 error,
-                extra={"event": "progress", "job_id": run.job.id, "queue": run.job.queue},
+                extra={"pgbaton_event": "progress", "job_id": run.job.id, "queue": run.job.queue},
             )
             return
         self._heed(run, answer)

@@ -54,7 +54,11 @@ def test_the_fifo_lines(dsn: str, client: Client, caplog: pytest.LogCaptureFixtu
     ]
     assert len(said) == 6
     fields: dict[str, Any] = lines[-1].__dict__
-    assert (fields["event"], fields["queue"], fields["max_attempts"]) == ("fifo", "orders", 3)
+    assert (fields["pgbaton_event"], fields["queue"], fields["max_attempts"]) == (
+        "fifo",
+        "orders",
+        3,
+    )
     assert fields["worker_id"] == worker.worker_id
 
 
@@ -70,9 +74,10 @@ def test_a_failure_is_logged_with_its_traceback(
     job_id = client.enqueue_job("mail", job_type="letter", max_attempts=1)
     with running(worker):
         wait_for_state(client, job_id, "failed")
-    [record] = [r for r in caplog.records if r.__dict__.get("event") == "failed"]
-    assert record.message.startswith(f"job {job_id} of queue mail failed: ValueError: no such st")
-    assert 'raise ValueError("no such street")' in record.message
+    [record] = [r for r in caplog.records if r.__dict__.get("pgbaton_event") == "failed"]
+    said = f"job {job_id} of queue mail failed for good, attempt 1 of 1: ValueError: no such street"
+    assert record.message.startswith(said)
+    assert 'raise ValueError("no such street")' in caplog.text
     fields = record.__dict__
     assert (fields["job_id"], fields["job_type"], fields["attempt"]) == (job_id, "letter", 1)
 
