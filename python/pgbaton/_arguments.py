@@ -138,15 +138,15 @@ def result_value(value: Json) -> str | None:
 
 
 def texts(values: Iterable[str | None] | None) -> Argument:
-    return None if values is None else _array(map(text, _several(values)))
+    return None if values is None else array(map(text, _several(values)))
 
 
 def integers(values: Iterable[int] | None) -> Argument:
-    return None if values is None else _array(map(integer, values))
+    return None if values is None else array(map(integer, values))
 
 
 def intervals(values: Iterable[Interval] | None) -> Argument:
-    return None if values is None else _array(map(interval, _several(values)))
+    return None if values is None else array(map(interval, _several(values)))
 
 
 def json_values(values: Iterable[Json] | None) -> Argument:
@@ -218,7 +218,8 @@ def _storable(value: str) -> str:
     return value
 
 
-def _array(items: Iterable[str | None]) -> str:
+def array(items: Iterable[str | None]) -> str:
+    """The text of an array."""
     return "{" + ",".join(map(_item, items)) + "}"
 
 

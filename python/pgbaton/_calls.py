@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from struct import Struct
 from typing import Any
+from weakref import WeakSet
 
 from psycopg.abc import Buffer
 from psycopg.adapt import Dumper, Loader
@@ -26,6 +27,9 @@ from pgbaton.models import UnreadableJson
 
 Rows = list[tuple[Any, ...]]
 Required = Mapping[str, Argument]
+
+CHECKED: WeakSet[object] = WeakSet()
+"""Connections of drivers over which versions were compared: a client a request asks no more."""
 
 
 class JsonbLoader(Loader):

@@ -118,6 +118,16 @@ _BY_SQLSTATE: dict[str, type[PgbatonError]] = {
 }
 
 
+def class_of(sqlstate: str) -> type[psycopg.Error]:
+    """What is raised for a SQLSTATE."""
+    if ours := _BY_SQLSTATE.get(sqlstate):
+        return ours
+    try:
+        return psycopg.errors.lookup(sqlstate)
+    except KeyError:
+        return psycopg.DatabaseError
+
+
 def typed(error: psycopg.Error) -> psycopg.Error:
     """The same error as our class, should psycopg have raised another one for the SQLSTATE.
 

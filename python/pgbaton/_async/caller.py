@@ -14,6 +14,7 @@ from psycopg.rows import tuple_row
 
 from pgbaton import _calls
 from pgbaton._arguments import Argument, JsonList
+from pgbaton._async.connections import ForeignConnection
 from pgbaton._calls import Required, Rows
 from pgbaton.errors import IncompatibleServer, typed
 from pgbaton.models import R, read_rows
@@ -69,24 +70,13 @@ class OwnConnection:
             self._pid, self._connection, self._lock = os.getpid(), None, Lock()
 
 
-class BorrowedConnection:
-    """A connection of the caller's: never committed, rolled back or closed here."""
-
-    def __init__(self, connection: psycopg.AsyncConnection[Any]) -> None:
-        self._connection = connection
-
-    @asynccontextmanager
-    async def connection(self) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
-        yield self._connection
-
-
 class Caller:
     """Calls functions of one database; `required` arguments are sent, others unless None."""
 
     _jsonb_loader: type[Loader] = _calls.JsonbLoader
     """The command line and the gateway leave jsonb as it is."""
 
-    def __init__(self, pool: AsyncPool) -> None:
+    def __init__(self, pool: AsyncPool | ForeignConnection) -> None:
         self._pool = pool
         self._closed = False
         self._is_checked = False
@@ -95,7 +85,7 @@ class Caller:
     async def _rows(
         self, kind: type[R], function: str, required: Required, **optional: Argument
     ) -> list[R]:
-        columns, rows = await self._call(function, required, optional)
+        columns, rows = await self._call(function, required, optional, kind)
         return read_rows(kind, columns, rows)
 
     async def _row(
@@ -118,7 +108,11 @@ class Caller:
         await self._call(function, required, optional)
 
     async def _call(
-        self, function: str, required: Required, optional: Required
+        self,
+        function: str,
+        required: Required,
+        optional: Required,
+        kind: type[Any] | None = None,
     ) -> tuple[list[str], Rows]:
         given = {name: value for name, value in optional.items() if value is not None}
         if self._closed:
@@ -126,9 +120,12 @@ class Caller:
         self._enter_process()
         async with self._pool.connection() as connection:
             if not self._is_checked:
-                await _check_version(connection)
+                await _check_once(connection)
                 self._is_checked = True
-            return await _execute(connection, function, {**required, **given}, self._jsonb_loader)
+            arguments = {**required, **given}
+            if isinstance(connection, ForeignConnection):
+                return await connection.call(function, arguments, kind)
+            return await _execute(connection, function, arguments, self._jsonb_loader)
 
     def _enter_process(self) -> None:
         """Two processes must not talk over one connection."""
@@ -168,13 +165,27 @@ async def _execute(
             raise ours from error
 
 
-async def _check_version(connection: psycopg.AsyncConnection[Any]) -> None:
-    if connection.info.encoding == "ascii":
+async def _check_once(connection: psycopg.AsyncConnection[Any] | ForeignConnection) -> None:
+    """Compares versions, unless another client did so over this connection."""
+    if isinstance(connection, ForeignConnection):
+        driver = await connection.driver()
+    elif connection.info.encoding == "ascii":
         raise ValueError("the connection has the client_encoding SQL_ASCII: set it to UTF8")
+    else:
+        driver = connection
+    if driver not in _calls.CHECKED:
+        _calls.check_version(await _version(connection))
+        _calls.CHECKED.add(driver)
+
+
+async def _version(connection: psycopg.AsyncConnection[Any] | ForeignConnection) -> str:
     try:
-        _, [(theirs,)] = await _execute(connection, "version", {})
+        if isinstance(connection, ForeignConnection):
+            _, [(version,)] = await connection.call("version", {}, None)
+        else:
+            _, [(version,)] = await _execute(connection, "version", {})
     except (psycopg.errors.InvalidSchemaName, psycopg.errors.UndefinedFunction) as error:
         raise IncompatibleServer(
             "pgbaton is not installed in this database: run pgbaton install --dsn"
         ) from error
-    _calls.check_version(theirs)
+    return str(version)

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import os  # async only
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 
-from pgbaton._async.caller import AsyncPool, BorrowedConnection, OwnConnection
+from pgbaton._async.caller import AsyncPool, OwnConnection
+from pgbaton._async.connections import joined
 from pgbaton._async.monitor import MonitorCalls
 from pgbaton._async.operator import OperatorCalls
 from pgbaton._async.producer import ProducerCalls
 from pgbaton._async.queue import QueueCalls
 from pgbaton._async.streams import Streams  # async only
 from pgbaton._async.worker import WorkerCalls
+
+if TYPE_CHECKING:
+    from pgbaton._foreign import AsyncForeign
 
 __all__ = ["AsyncClient", "AsyncPool"]
 
@@ -36,8 +40,9 @@ class AsyncClient(
             each call is a transaction of its own. It is opened by the first call. When it is
             lost, the call that notices raises, and the next one connects again; no call is ever
             sent twice.
-        connection (psycopg.AsyncConnection): your own. Calls join your transaction; the client
-            never commits, rolls back or closes it.
+        connection (psycopg.AsyncConnection): your own, or an AsyncConnection or AsyncSession of
+            SQLAlchemy, or a connection of asyncpg. Calls join your transaction; the client never
+            commits, rolls back or closes it.
         pool (AsyncPool): for example psycopg_pool.AsyncConnectionPool. Each call borrows a
             connection and is a transaction of its own.
 
@@ -59,13 +64,13 @@ class AsyncClient(
         self,
         dsn: str | None = None,
         *,
-        connection: psycopg.AsyncConnection[Any] | None = None,
+        connection: psycopg.AsyncConnection[Any] | AsyncForeign | None = None,
         pool: AsyncPool | None = None,
     ) -> None:
         if sum(way is not None for way in (dsn, connection, pool)) != 1:
             raise TypeError("AsyncClient takes exactly one of dsn, connection and pool")
         self._own = OwnConnection(dsn) if dsn is not None else None
-        borrowed = BorrowedConnection(connection) if connection is not None else None
+        borrowed = joined(connection) if connection is not None else None
         # One of them is there, which only the check above knows.
         super().__init__(self._own or borrowed or pool)  # type: ignore[arg-type]
         self._dsn = dsn  # async only

@@ -9,6 +9,7 @@ from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Iterable
 from contextlib import suppress
 from datetime import timedelta
+from typing import Any
 
 import psycopg
 
@@ -139,9 +140,13 @@ class Streams(WorkerCalls):
             await listener.close()
 
     async def _call(
-        self, function: str, required: Required, optional: Required
+        self,
+        function: str,
+        required: Required,
+        optional: Required,
+        kind: type[Any] | None = None,
     ) -> tuple[list[str], Rows]:
-        answer = await super()._call(function, required, optional)
+        answer = await super()._call(function, required, optional, kind)
         if self._streams:
             self._note(function, {**required, **optional}, answer[1])
         return answer

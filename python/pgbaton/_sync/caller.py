@@ -16,6 +16,7 @@ from psycopg.rows import tuple_row
 from pgbaton import _calls
 from pgbaton._arguments import Argument, JsonList
 from pgbaton._calls import Required, Rows
+from pgbaton._sync.connections import ForeignConnection
 from pgbaton.errors import IncompatibleServer, typed
 from pgbaton.models import R, read_rows
 
@@ -70,24 +71,13 @@ class OwnConnection:
             self._pid, self._connection, self._lock = os.getpid(), None, Lock()
 
 
-class BorrowedConnection:
-    """A connection of the caller's: never committed, rolled back or closed here."""
-
-    def __init__(self, connection: psycopg.Connection[Any]) -> None:
-        self._connection = connection
-
-    @contextmanager
-    def connection(self) -> Iterator[psycopg.Connection[Any]]:
-        yield self._connection
-
-
 class Caller:
     """Calls functions of one database; `required` arguments are sent, others unless None."""
 
     _jsonb_loader: type[Loader] = _calls.JsonbLoader
     """The command line and the gateway leave jsonb as it is."""
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: Pool | ForeignConnection) -> None:
         self._pool = pool
         self._closed = False
         self._is_checked = False
@@ -96,7 +86,7 @@ class Caller:
     def _rows(
         self, kind: type[R], function: str, required: Required, **optional: Argument
     ) -> list[R]:
-        columns, rows = self._call(function, required, optional)
+        columns, rows = self._call(function, required, optional, kind)
         return read_rows(kind, columns, rows)
 
     def _row(self, kind: type[R], function: str, required: Required, **optional: Argument) -> R:
@@ -117,7 +107,11 @@ class Caller:
         self._call(function, required, optional)
 
     def _call(
-        self, function: str, required: Required, optional: Required
+        self,
+        function: str,
+        required: Required,
+        optional: Required,
+        kind: type[Any] | None = None,
     ) -> tuple[list[str], Rows]:
         given = {name: value for name, value in optional.items() if value is not None}
         if self._closed:
@@ -125,9 +119,12 @@ class Caller:
         self._enter_process()
         with self._pool.connection() as connection:
             if not self._is_checked:
-                _check_version(connection)
+                _check_once(connection)
                 self._is_checked = True
-            return _execute(connection, function, {**required, **given}, self._jsonb_loader)
+            arguments = {**required, **given}
+            if isinstance(connection, ForeignConnection):
+                return connection.call(function, arguments, kind)
+            return _execute(connection, function, arguments, self._jsonb_loader)
 
     def _enter_process(self) -> None:
         """Two processes must not talk over one connection."""
@@ -167,13 +164,27 @@ def _execute(
             raise ours from error
 
 
-def _check_version(connection: psycopg.Connection[Any]) -> None:
-    if connection.info.encoding == "ascii":
+def _check_once(connection: psycopg.Connection[Any] | ForeignConnection) -> None:
+    """Compares versions, unless another client did so over this connection."""
+    if isinstance(connection, ForeignConnection):
+        driver = connection.driver()
+    elif connection.info.encoding == "ascii":
         raise ValueError("the connection has the client_encoding SQL_ASCII: set it to UTF8")
+    else:
+        driver = connection
+    if driver not in _calls.CHECKED:
+        _calls.check_version(_version(connection))
+        _calls.CHECKED.add(driver)
+
+
+def _version(connection: psycopg.Connection[Any] | ForeignConnection) -> str:
     try:
-        _, [(theirs,)] = _execute(connection, "version", {})
+        if isinstance(connection, ForeignConnection):
+            _, [(version,)] = connection.call("version", {}, None)
+        else:
+            _, [(version,)] = _execute(connection, "version", {})
     except (psycopg.errors.InvalidSchemaName, psycopg.errors.UndefinedFunction) as error:
         raise IncompatibleServer(
             "pgbaton is not installed in this database: run pgbaton install --dsn"
         ) from error
-    _calls.check_version(theirs)
+    return str(version)

@@ -4,16 +4,20 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 
-from pgbaton._sync.caller import BorrowedConnection, OwnConnection, Pool
+from pgbaton._sync.caller import OwnConnection, Pool
+from pgbaton._sync.connections import joined
 from pgbaton._sync.monitor import MonitorCalls
 from pgbaton._sync.operator import OperatorCalls
 from pgbaton._sync.producer import ProducerCalls
 from pgbaton._sync.queue import QueueCalls
 from pgbaton._sync.worker import WorkerCalls
+
+if TYPE_CHECKING:
+    from pgbaton._foreign import Foreign
 
 __all__ = ["Client", "Pool"]
 
@@ -34,8 +38,9 @@ class Client(
             each call is a transaction of its own. It is opened by the first call. When it is
             lost, the call that notices raises, and the next one connects again; no call is ever
             sent twice.
-        connection (psycopg.Connection): your own. Calls join your transaction; the client
-            never commits, rolls back or closes it.
+        connection (psycopg.Connection): your own, or an Connection or AsyncSession of
+            SQLAlchemy, or a connection of asyncpg. Calls join your transaction; the client never
+            commits, rolls back or closes it.
         pool (Pool): for example psycopg_pool.ConnectionPool. Each call borrows a
             connection and is a transaction of its own.
 
@@ -57,13 +62,13 @@ class Client(
         self,
         dsn: str | None = None,
         *,
-        connection: psycopg.Connection[Any] | None = None,
+        connection: psycopg.Connection[Any] | Foreign | None = None,
         pool: Pool | None = None,
     ) -> None:
         if sum(way is not None for way in (dsn, connection, pool)) != 1:
             raise TypeError("Client takes exactly one of dsn, connection and pool")
         self._own = OwnConnection(dsn) if dsn is not None else None
-        borrowed = BorrowedConnection(connection) if connection is not None else None
+        borrowed = joined(connection) if connection is not None else None
         # One of them is there, which only the check above knows.
         super().__init__(self._own or borrowed or pool)  # type: ignore[arg-type]
 
