@@ -24,7 +24,6 @@ WORDS = {
     "AsyncForeign": "Foreign",
     "AsyncIterator": "Iterator",
     "AsyncPool": "Pool",
-    "ASYNC_LENDERS": "LENDERS",
     "__aenter__": "__enter__",
     "__aexit__": "__exit__",
     "_async": "_sync",

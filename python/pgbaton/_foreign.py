@@ -34,9 +34,11 @@ if TYPE_CHECKING:
     Foreign: TypeAlias = Connection | Session | scoped_session[Any]
     AsyncForeign: TypeAlias = Asyncpg | AsyncConnection | AsyncSession | async_scoped_session[Any]
 
-LENDERS = ("Connection", "Session", "scoped_session")
-ASYNC_LENDERS = ("AsyncConnection", "AsyncSession", "async_scoped_session")
-ASYNCPG = ("Connection", "PoolConnectionProxy")
+SQLALCHEMY = {
+    "Client": ("Connection", "Session", "scoped_session"),
+    "AsyncClient": ("AsyncConnection", "AsyncSession", "async_scoped_session"),
+}
+"""Classes that a client can join."""
 
 _NAMES_OF_TYPES = {
     "bigint": "expected first_id job_id jobs_per_range last_id lease_token",
@@ -113,6 +115,19 @@ def is_one_of(thing: object, package: str, names: tuple[str, ...]) -> bool:
     )
 
 
+def is_of_asyncpg(connection: object) -> bool:
+    return is_one_of(connection, "asyncpg", ("Connection", "PoolConnectionProxy"))
+
+
+def is_joined_by(client: str, connection: object) -> bool:
+    """Whether the class of that name can join it."""
+    if client == "AsyncClient":
+        is_own = isinstance(connection, psycopg.AsyncConnection) or is_of_asyncpg(connection)
+    else:
+        is_own = isinstance(connection, psycopg.Connection)
+    return is_own or is_one_of(connection, "sqlalchemy", SQLALCHEMY[client])
+
+
 def refusal(client: str, connection: object) -> str:
     """Why a client cannot join this connection, and what to do."""
     return f"{client} cannot join {_full_name(connection)}: {_advice(client, connection)}"
@@ -120,14 +135,8 @@ def refusal(client: str, connection: object) -> str:
 
 def _advice(client: str, connection: object) -> str:
     other = "Client" if client == "AsyncClient" else "AsyncClient"
-    ours = psycopg.Connection if other == "Client" else psycopg.AsyncConnection
-    lenders = LENDERS if other == "Client" else ASYNC_LENDERS
     package = type(connection).__module__.partition(".")[0]
-    if (
-        isinstance(connection, ours)
-        or is_one_of(connection, "sqlalchemy", lenders)
-        or is_one_of(connection, "asyncpg", ASYNCPG)
-    ):
+    if is_joined_by(other, connection):
         return f"pass it to {other}"
     if package == "sqlalchemy":
         return "pass a connection or session that was made with it"

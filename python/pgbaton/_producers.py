@@ -1,22 +1,12 @@
-"""Where a task is enqueued to: a client, or the transaction of somebody's connection or session.
-
-Other drivers and frameworks are adapters: a module of pgbaton with a function `producer_of`, which
-is given the connection or session and returns something with an `enqueue_job`. It is imported when
-it is needed, so that none of them has to be installed.
-"""
+"""Where a task is enqueued to: a client, or the transaction of somebody's connection or session."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from importlib import import_module
 from typing import Any, Protocol, TypeAlias
 
-import psycopg
-
+from pgbaton import _foreign
 from pgbaton.client import AsyncClient, Client
-
-ADAPTERS = {"sqlalchemy": "pgbaton.sqlalchemy", "asyncpg": "pgbaton.asyncpg"}
-"""By the package that the class of the connection or session comes from."""
 
 
 class Producer(Protocol):
@@ -43,6 +33,14 @@ class Transaction(Protocol):
         ...
 
 
+class Asyncpg(Protocol):
+    """A connection of asyncpg."""
+
+    def fetch(self, query: str, /, *args: Any) -> Awaitable[Any]:
+        """Runs a statement in the transaction."""
+        ...
+
+
 class AsyncTransaction(Protocol):
     """An asynchronous connection or session."""
 
@@ -52,7 +50,7 @@ class AsyncTransaction(Protocol):
 
 
 Target: TypeAlias = Producer | Transaction
-AsyncTarget: TypeAlias = AsyncProducer | AsyncTransaction
+AsyncTarget: TypeAlias = AsyncProducer | AsyncTransaction | Asyncpg
 
 
 def producer_of(target: Any) -> Any:
@@ -63,14 +61,10 @@ def producer_of(target: Any) -> Any:
     """
     if hasattr(target, "enqueue_job"):
         return target
-    if isinstance(target, psycopg.Connection):
+    if _foreign.is_joined_by("Client", target):
         return Client(connection=target)
-    if isinstance(target, psycopg.AsyncConnection):
+    if _foreign.is_joined_by("AsyncClient", target):
         return AsyncClient(connection=target)
-    for kind in type(target).__mro__:
-        package = kind.__module__.partition(".")[0]
-        if package in ADAPTERS:
-            return import_module(ADAPTERS[package]).producer_of(target)
     raise TypeError(
         f"a task is enqueued to a client, connection or session, not to {target!r:.100}:"
         " pass it first, as in send.enqueue(connection, ...)"

@@ -18,6 +18,7 @@ FLOORS = [
     ["_assemble", "_json_text", "_jsonb", "_text", "embedded", "errors"],
     ["_arguments", "install", "models"],
     ["_calls", "_codec", "_listening", "_tracing"],
+    ["_foreign"],
     ["_async", "_sync"],
     ["_runtime", "client"],
     ["_producers", "metrics", "spark"],

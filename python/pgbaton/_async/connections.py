@@ -94,8 +94,8 @@ def joined(
     """How to call over this connection; a TypeError that says what to do if there is no way."""
     if isinstance(connection, psycopg.AsyncConnection):
         return BorrowedConnection(connection)
-    if _foreign.is_one_of(connection, "sqlalchemy", _foreign.ASYNC_LENDERS):
+    if _foreign.is_one_of(connection, "sqlalchemy", _foreign.SQLALCHEMY["AsyncClient"]):
         return SqlAlchemyConnection(connection)
-    if _foreign.is_one_of(connection, "asyncpg", _foreign.ASYNCPG):  # async only
+    if _foreign.is_of_asyncpg(connection):  # async only
         return AsyncpgConnection(connection)  # async only
     raise TypeError(_foreign.refusal("AsyncClient", connection))

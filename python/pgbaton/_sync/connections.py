@@ -83,6 +83,6 @@ def joined(
     """How to call over this connection; a TypeError that says what to do if there is no way."""
     if isinstance(connection, psycopg.Connection):
         return BorrowedConnection(connection)
-    if _foreign.is_one_of(connection, "sqlalchemy", _foreign.LENDERS):
+    if _foreign.is_one_of(connection, "sqlalchemy", _foreign.SQLALCHEMY["Client"]):
         return SqlAlchemyConnection(connection)
     raise TypeError(_foreign.refusal("Client", connection))
