@@ -58,7 +58,7 @@ test-sql: $(VENV)/.dev build ## run the pgTAP files on every PostgreSQL found he
 coverage: $(VENV)/.dev build profiler ## statement coverage of the PL/pgSQL functions by the pgTAP files
 	@$(call timed,coverage,$(PY) pgtap/coverage.py)
 
-test-python: $(VENV)/.dev tools ## run pytest without the Spark tests
+test-python: $(VENV)/.dev tools build/node ## run pytest without the Spark tests
 	$(PY) -m pytest -m "not spark and not proof" --ignore=python/tests/spark \
 		-n $(TEST_PROCESSES) --dist loadfile --junitxml=build/junit-python.xml
 
@@ -69,7 +69,7 @@ test-spark: $(VENV)/.dev $(VENV)/.demo $(if $(findstring not proof,$(SPARK_TESTS
 proof: ## run every test but Spark's, and coverage, and sum it up (≤ 20 minutes)
 	@$(call timed,proof,$(MAKE) --no-print-directory prove coverage && $(PY) python/tests/proof.py)
 
-prove: $(VENV)/.dev build tools
+prove: $(VENV)/.dev build tools build/node
 	rm -rf build/proof
 	PGBATON_PROOF=1 $(PY) -m pytest -m "not spark" --ignore=python/tests/spark \
 		--junitxml=build/junit-proof.xml
@@ -131,12 +131,15 @@ install_missing = [ -z "$$missing" ] || { \
 		apt-get install -qy --no-install-recommends $$missing >&2; \
 	else echo "more programs are needed: run apt-get install$$missing as root" >&2; exit 1; fi; }
 
-# Programs that tests run beside the server; promtool comes with prometheus, and Playwright needs libatomic.
+# Programs that tests run beside the server; promtool comes with prometheus, Playwright needs libatomic, and the examples
+# in other languages need Node, Java and its driver.
 tools:
 	@missing=; export PATH="$$PATH:/usr/sbin"; \
-	for tool in chromium:chromium curl:curl pgbouncer:pgbouncer promtool:prometheus; do \
+	for tool in chromium:chromium curl:curl javac:default-jdk-headless npm:npm pgbouncer:pgbouncer \
+		promtool:prometheus; do \
 		command -v $${tool%:*} >/dev/null || missing="$$missing $${tool#*:}"; done; \
 	ldconfig -p | grep -q libatomic.so.1 || missing="$$missing libatomic1"; \
+	[ -e /usr/share/java/postgresql.jar ] || missing="$$missing libpostgresql-jdbc-java"; \
 	$(install_missing)
 
 # A server that counts the statements of functions.
@@ -156,6 +159,10 @@ $(VENV)/.dev: $(VENV)/.embedded
 $(VENV)/.docs: $(VENV)/.embedded
 	@$(PY) -m pip install -q --disable-pip-version-check -e '.[docs]' >&2
 	@touch $@
+
+# The driver of the examples for Node.
+build/node:
+	@npm install --prefix $@ --no-audit --no-fund --loglevel=error pg@8 >&2 || { rm -rf $@; exit 1; }
 
 # Both ask for node 22 and load in node 20.
 build/peers:
