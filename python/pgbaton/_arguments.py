@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import operator
 import re
+import reprlib
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from enum import Enum
@@ -82,21 +83,47 @@ class JobFilter(TypedDict, total=False):
 def text(value: str | None) -> str | None:
     if value is None:
         return None
+    if not isinstance(value, str):
+        raise not_what_is_wanted(value, "a text", "a str")
     # psycopg would ask an enum's own dumper.
     return _storable(str.__str__(value))
 
 
 def integer(value: int | None) -> str | None:
-    return None if value is None else format(operator.index(value), "d")
+    if value is None:
+        return None
+    try:
+        return format(operator.index(value), "d")
+    except TypeError:
+        raise not_what_is_wanted(value, "an integer", "an int") from None
+
+
+def not_what_is_wanted(value: object, wanted: str, way: str) -> TypeError:
+    return TypeError(f"{reprlib.repr(value)} is not {wanted}: pass {way}")
+
+
+def check_duration(value: object, other_way: str = "") -> None:
+    """Raises TypeError unless it is a timedelta or None."""
+    if value is None or isinstance(value, timedelta):
+        return
+    is_number = isinstance(value, int | float)
+    way = f"timedelta(seconds={value!r})" if is_number else "a timedelta"
+    raise not_what_is_wanted(value, "a duration", way + (other_way and f" or {other_way}"))
 
 
 def boolean(value: bool | None) -> Argument:
-    return None if value is None else str(bool(value))
+    if value is None:
+        return None
+    if value not in (True, False):  # those of NumPy are these
+        raise not_what_is_wanted(value, "a boolean", "True or False")
+    return str(bool(value))
 
 
 def instant(value: datetime | None) -> Argument:
     if value is None:
         return None
+    if not isinstance(value, datetime):
+        raise not_what_is_wanted(value, "an instant", "an aware datetime, as datetime.now(UTC) is")
     if value.utcoffset() is None:
         raise ValueError(f"{value!r} has no time zone: pass an aware datetime")
     return value.isoformat()
@@ -104,8 +131,9 @@ def instant(value: datetime | None) -> Argument:
 
 def interval(value: Interval | None) -> str | None:
     """A timedelta in seconds, since a day of an interval has 23 or 25 hours twice a year."""
-    if not isinstance(value, timedelta):
+    if value is None or isinstance(value, str):
         return text(value)
+    check_duration(value, "text as '90 seconds'")
     microseconds = value // timedelta(microseconds=1)
     seconds, rest = divmod(abs(microseconds), 1_000_000)
     return f"{'-' if microseconds < 0 else ''}{seconds}.{rest:06d} seconds"
@@ -129,7 +157,7 @@ def json_value(value: Json | Default) -> str | None:
 
 
 def header_texts(values: Mapping[str, str] | None) -> Argument:
-    return None if values is None else json_value(dict(values))
+    return None if values is None else json_value(_headers(values))
 
 
 def result_value(value: Json) -> str | None:
@@ -138,23 +166,23 @@ def result_value(value: Json) -> str | None:
 
 
 def texts(values: Iterable[str | None] | None) -> Argument:
-    return None if values is None else array(map(text, _several(values)))
+    return None if values is None else array(map(text, several(values)))
 
 
 def integers(values: Iterable[int] | None) -> Argument:
-    return None if values is None else array(map(integer, values))
+    return None if values is None else array(map(integer, several(values)))
 
 
 def intervals(values: Iterable[Interval] | None) -> Argument:
-    return None if values is None else array(map(interval, _several(values)))
+    return None if values is None else array(map(interval, several(values)))
 
 
 def json_values(values: Iterable[Json] | None) -> Argument:
-    return None if values is None else JsonList(map(json_value, _several(values)))
+    return None if values is None else JsonList(map(json_value, several(values)))
 
 
 def result_values(values: Iterable[Json] | None) -> Argument:
-    return None if values is None else JsonList(map(result_value, _several(values)))
+    return None if values is None else JsonList(map(result_value, several(values)))
 
 
 def key_paths(values: Iterable[Iterable[str]] | None) -> Argument:
@@ -164,7 +192,7 @@ def key_paths(values: Iterable[Iterable[str]] | None) -> Argument:
 def job_list(values: Iterable[NewJob] | None) -> Argument:
     if values is None:
         return None
-    jobs = [_converted(value) for value in _several(values)]
+    jobs = [_converted(value) for value in several(values)]
     has_text = any(isinstance(job.get("payload"), JsonText) for job in jobs)
     return json_value(JsonText(write(jobs)) if has_text else jobs)
 
@@ -174,6 +202,8 @@ def job_filter(value: JobFilter | None) -> Argument:
 
 
 def _converted(value: NewJob | JobFilter) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        raise not_what_is_wanted(value, "an object", "a dict")
     return {key: _IN_AN_OBJECT.get(key, _unchanged)(part) for key, part in value.items()}
 
 
@@ -181,12 +211,16 @@ def _unchanged(value: Any) -> Any:
     return value
 
 
-def _headers(values: Mapping[str, str] | None) -> Any:
-    return None if values is None else dict(values)
+def _headers(values: Mapping[str, str] | None) -> dict[str, str] | None:
+    if values is None:
+        return None
+    if not isinstance(values, Mapping):
+        raise not_what_is_wanted(values, "an object", "a dict of texts")
+    return dict(values)
 
 
 def _list_of(convert: Any) -> Any:
-    return lambda values: None if values is None else [convert(v) for v in _several(values)]
+    return lambda values: None if values is None else [convert(v) for v in several(values)]
 
 
 _paths = _list_of(_list_of(_unchanged))
@@ -203,10 +237,12 @@ _IN_AN_OBJECT: Mapping[str, Any] = {
 }
 
 
-def _several(values: Iterable[Any]) -> Iterable[Any]:
+def several(values: Iterable[Any]) -> Iterable[Any]:
     """A text is an iterable of texts too, but never what was meant."""
     if isinstance(values, str | bytes | Mapping):
-        raise TypeError(f"{values!r} is one value: pass a list")
+        raise TypeError(f"{reprlib.repr(values)} is one value: pass a list")
+    if not isinstance(values, Iterable):
+        raise not_what_is_wanted(values, "a list", "a list")
     return values
 
 

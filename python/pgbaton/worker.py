@@ -15,7 +15,7 @@ from datetime import timedelta
 from types import ModuleType
 from typing import Any, TypeVar
 
-from pgbaton._arguments import Interval
+from pgbaton._arguments import Interval, check_duration, integer, interval, several, text
 from pgbaton._runtime.engine import POLL, Engine, Handlers
 from pgbaton._runtime.hooks import Failure, Hooks, as_context_manager
 from pgbaton._runtime.outcomes import Cancelled, Fail, Retry, Rules, Snooze
@@ -70,6 +70,13 @@ class Worker:
         maintenance: bool = True,
         call_timeout: timedelta = timedelta(minutes=5),
     ) -> None:
+        for words in (dsn, worker_id, listen_dsn):
+            text(words)
+        for number in (capacity, batch_size):
+            integer(number)
+        for duration in (poll_every, shutdown_timeout, call_timeout):
+            check_duration(duration)
+        interval(lease)
         if capacity < 1 or batch_size < 1:
             raise ValueError(f"capacity is {capacity}, batch_size is {batch_size}: at least 1")
         self.worker_id = worker_id or default_worker_id()
@@ -78,7 +85,7 @@ class Worker:
         self._dsn = dsn
         self._capacity = capacity
         self._batch_size = batch_size
-        self._tags = tuple(tags)
+        self._tags = tuple(several(tags))
         self._lease = lease
         self._listens = listen
         self._listen_dsn = listen_dsn
@@ -127,6 +134,10 @@ class Worker:
             ValueError: there is such a handler already, or a memory_limit without process.
             TypeError: the function cannot be run in that way.
         """
+        for words in (queue, job_type):
+            text(words)
+        integer(memory_limit)
+        check_duration(timeout)
         check_process(process, memory_limit, rules)
 
         def register(function: Function) -> Function:

@@ -13,7 +13,7 @@ from typing import Any
 
 import psycopg
 
-from pgbaton._arguments import Interval
+from pgbaton._arguments import Interval, several
 from pgbaton._async.caller import AsyncPool
 from pgbaton._async.worker import WorkerCalls
 from pgbaton._calls import Required, Rows
@@ -105,10 +105,10 @@ class Streams(WorkerCalls):
         stream = JobStream(
             self,
             worker_id,
-            list(tags),
+            list(several(tags)),
             max_assigned_jobs,
-            None if queues is None else list(queues),
-            None if job_types is None else list(job_types),
+            None if queues is None else list(several(queues)),
+            None if job_types is None else list(several(job_types)),
             lease,
             self._listener(listen_dsn),
         )

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any, TypeAlias
 
-from pgbaton._arguments import Interval, Json, result_value
+from pgbaton._arguments import Interval, Json, interval, result_value
 
 log = logging.getLogger("pgbaton.worker")
 
@@ -31,6 +31,7 @@ class Retry(Exception):
         self, message: str = "the handler asked for a retry", *, after: Interval | None = None
     ) -> None:
         super().__init__(message)
+        interval(after)  # raises what is wrong with it
         self.after = after
 
 
@@ -59,6 +60,7 @@ class Snooze(Exception):
 
     def __init__(self, delay: Interval) -> None:
         super().__init__(f"again in {delay}")
+        interval(delay)
         self.delay = delay
 
 

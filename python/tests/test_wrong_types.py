@@ -1,0 +1,177 @@
+"""Values of a wrong type: refused before anything is sent, by a sentence that says what to pass.
+
+Made from the signatures: a new parameter is covered unasked, one of a new type needs a row here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import reprlib
+from collections.abc import Callable, Iterator
+from datetime import UTC, date, datetime, time, timedelta
+from enum import Enum
+from typing import Any
+
+import psycopg
+import pytest
+
+from pgbaton import AsyncClient, Client, Retry, RunningJob, Snooze, Worker
+
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
+NOWHERE = "host=/nowhere"
+
+
+class Word(Enum):
+    A = "a"
+
+
+TEXTS = [5, 1.5, True, b"a", ["a"], {"a": 1}, NOW, timedelta(1), Word.A, object]
+INTEGERS = ["5", 5.0, b"5", [5], timedelta(1), object]
+DURATIONS = [5, 1.5, True, time(1), NOW, ["1 hour"], b"1 hour", object]
+LISTS = ["ab", b"ab", {"a": 1}, 5, object]
+KINDS: dict[str, tuple[Any, list[Any]]] = {
+    # What is right, and what is not; without " | None".
+    "str": ("a", TEXTS),
+    "int": (1, INTEGERS),
+    "bool": (True, ["yes", "", 2, [], object]),
+    "Interval": ("1 hour", DURATIONS),
+    "datetime": (NOW, ["2030-01-01T00:00Z", 5, date(2030, 1, 1), time(1), object]),
+    "Json": ({}, [object, b"a", {1}, NOW, 1j]),
+    "Iterable[str]": (["a"], [*LISTS, *([wrong] for wrong in TEXTS)]),
+    "Iterable[int]": ([1], [*LISTS, *([wrong] for wrong in INTEGERS)]),
+    "Iterable[Interval]": (["1 hour"], [*LISTS, *([wrong] for wrong in DURATIONS)]),
+    "Iterable[Json]": ([1], [*LISTS, [object]]),
+    "Iterable[Iterable[str]]": ([["a"]], [*LISTS, ["ab"], [5]]),
+    "Iterable[NewJob]": ([{}], [*LISTS, ["a"], [5], [{"delay": 5}], [{"run_at": "2030-01-01"}]]),
+    "Mapping[str, str]": ({"a": "b"}, ["ab", 5, ["a"], [("a", "b")], object]),
+    "JobFilter": ({"job_type": "a"}, ["ab", 5, ["a"], {"failed_after": date(2030, 1, 1)}]),
+}
+OTHER_NAMES = {
+    "OnExhausted | str": "str",
+    "QueuePolicy | str": "str",
+    "int | Default": "int",
+    "Json | Default": "Json",
+    "Iterable[str | None]": "Iterable[str]",
+}
+
+
+def kind_of(parameter: inspect.Parameter) -> str:
+    name = str(parameter.annotation).removesuffix(" | None")
+    return OTHER_NAMES.get(name, name)
+
+
+def methods() -> Iterator[tuple[str, list[inspect.Parameter]]]:
+    for name, method in inspect.getmembers(Client, inspect.isfunction):
+        if not name.startswith("_"):
+            yield name, list(inspect.signature(method).parameters.values())[1:]
+
+
+CASES = [
+    pytest.param(name, parameter.name, id=f"{name}-{parameter.name}")
+    for name, parameters in methods()
+    for parameter in parameters
+]
+
+
+@pytest.mark.parametrize(("name", "wrong_one"), CASES)
+def test_a_wrong_type_is_named_and_nothing_is_sent(name: str, wrong_one: str) -> None:
+    client = Client(NOWHERE)
+    signature = inspect.signature(getattr(client, name))
+    right = {
+        p.name: KINDS[kind_of(p)][0]
+        for p in signature.parameters.values()
+        if p.default is inspect.Parameter.empty
+    }
+    for wrong in KINDS[kind_of(signature.parameters[wrong_one])][1]:
+        with pytest.raises((TypeError, ValueError)) as raised:
+            getattr(client, name)(**{**right, wrong_one: wrong})
+        assert says_what_to_do(str(raised.value), wrong), f"{wrong!r}: {raised.value}"
+
+
+def says_what_to_do(message: str, wrong: object) -> bool:
+    """It shows the value, or the part of it that is wrong, and what is wanted."""
+    if "JSON" in message:
+        return True
+    *_, part = parts_of(wrong)
+    return any(reprlib.repr(p) in message for p in (wrong, part)) and ": pass " in message
+
+
+def parts_of(value: object) -> Iterator[object]:
+    """It, and what is in it, the innermost last."""
+    yield value
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list) and value:
+        yield from parts_of(value[0])
+
+
+def test_a_right_value_gets_as_far_as_the_connection() -> None:
+    """Else the test above would find everything wrong."""
+    for name, parameters in methods():
+        given = {p.name: KINDS[kind_of(p)][0] for p in parameters}
+        if name != "close":
+            with pytest.raises(psycopg.OperationalError):
+                getattr(Client(NOWHERE), name)(**given)
+
+
+def test_a_naive_instant() -> None:
+    with pytest.raises(ValueError, match="no time zone: pass an aware datetime"):
+        Client(NOWHERE).enqueue_job("a", run_at=datetime(2030, 1, 1))
+
+
+@pytest.mark.parametrize("value", [0, 1, True, False])
+def test_what_is_true_or_false(value: Any) -> None:
+    with pytest.raises(psycopg.OperationalError):
+        Client(NOWHERE).blocked_keys(include_busy=value)
+
+
+def test_a_number_is_told_how_to_be_a_duration() -> None:
+    with pytest.raises(TypeError) as raised:
+        Client(NOWHERE).enqueue_job("a", delay=5)  # type: ignore[arg-type]
+    assert str(raised.value) == (
+        "5 is not a duration: pass timedelta(seconds=5) or text as '90 seconds'"
+    )
+
+
+def a_handler(job: RunningJob) -> None:
+    pass
+
+
+WORKERS: dict[str, Callable[[], Any]] = {
+    "capacity": lambda: Worker(capacity="5"),  # type: ignore[arg-type]
+    "batch_size": lambda: Worker(batch_size=5.0),  # type: ignore[arg-type]
+    "worker_id": lambda: Worker(worker_id=5),  # type: ignore[arg-type]
+    "dsn": lambda: Worker(Client(NOWHERE)),  # type: ignore[arg-type]
+    "tags": lambda: Worker(tags="ab"),
+    "lease": lambda: Worker(lease=60),  # type: ignore[arg-type]
+    "poll_every": lambda: Worker(poll_every=1),  # type: ignore[arg-type]
+    "shutdown_timeout": lambda: Worker(shutdown_timeout=1.5),  # type: ignore[arg-type]
+    "call_timeout": lambda: Worker(call_timeout="1 s"),  # type: ignore[arg-type]
+    "queue": lambda: Worker().handler(5),  # type: ignore[arg-type]
+    "forgotten parentheses": lambda: Worker().handler(a_handler),  # type: ignore[arg-type]
+    "job_type": lambda: Worker().handler("a", 5),  # type: ignore[arg-type]
+    "timeout": lambda: Worker().handler("a", timeout=5),  # type: ignore[arg-type]
+    "memory_limit": lambda: Worker().handler("a", process=True, memory_limit="1 GB"),  # type: ignore[arg-type]
+    "snooze": lambda: Snooze(5),  # type: ignore[arg-type]
+    "retry": lambda: Retry("busy", after=5),  # type: ignore[arg-type]
+}
+
+
+@pytest.mark.parametrize("name", ["tags", "queues", "job_types"])
+def test_a_text_is_no_list_for_a_stream(name: str) -> None:
+    """Whose call is made later, with letters as its texts."""
+
+    async def consume() -> None:
+        async with AsyncClient(NOWHERE) as client:
+            async for _ in client.stream_jobs("w", **{name: "ab"}):  # type: ignore[arg-type]
+                pass
+
+    with pytest.raises(TypeError, match="'ab' is one value: pass a list"):
+        asyncio.run(consume())
+
+
+@pytest.mark.parametrize("case", WORKERS)
+def test_workers_and_what_handlers_raise(case: str) -> None:
+    with pytest.raises(TypeError, match=r" is not an? .*: pass | is one value: pass a list"):
+        WORKERS[case]()
