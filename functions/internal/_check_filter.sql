@@ -1,4 +1,4 @@
-create or replace function pgbaton._check_filter(filter jsonb)
+create or replace function pgbaton._check_filter(filter jsonb, names text[])
 returns void
 language plpgsql stable
 set timezone = 'UTC'
@@ -11,25 +11,23 @@ begin
         raise exception using
             errcode = 'invalid_parameter_value',
             message = 'filter is not an object',
-            hint = 'Pass {} for all failed jobs.';
+            hint = format('Pass an object with any of the keys %s; {} is without any condition.', array_to_string(names, ', '));
     end if;
-    select k.key into v_unknown from jsonb_object_keys(filter) as k (key)
-    where k.key <> all (array[
-        'job_type', 'tags', 'singleton_key', 'error', 'failed_after', 'failed_before', 'payload', 'extra_attempts'
-    ])
-    limit 1;
+    select k.key into v_unknown from jsonb_object_keys(filter) as k (key) where k.key <> all (names) limit 1;
     if found then
         raise exception using
             errcode = 'invalid_parameter_value',
             message = format('filter has the unknown key "%s"', v_unknown),
-            hint = 'The keys are job_type, tags, singleton_key, error, failed_after, failed_before, payload and '
-                'extra_attempts.';
+            hint = format('The keys are %s.', array_to_string(names, ', '));
     end if;
     select e.key into v_wrong
     from jsonb_each(filter) as e (key, value)
     where e.key <> 'payload' and jsonb_typeof(e.value) <> 'null' and case
-        when e.key = 'tags' then jsonb_typeof(e.value) <> 'array'
+        when e.key in ('tags', 'states') then jsonb_typeof(e.value) <> 'array'
             or jsonb_path_exists(e.value, '$[*] ? (@.type() <> "string")')
+        when e.key = 'ids' then jsonb_typeof(e.value) <> 'array' or exists (
+            select from jsonb_array_elements(e.value) as i (id) where i.id::text !~ '^[0-9]{1,18}$'
+        )
         when e.key = 'extra_attempts' then e.value::text !~ '^[0-9]{1,7}$'
         else jsonb_typeof(e.value) <> 'string'
     end
@@ -38,11 +36,20 @@ begin
         raise exception using
             errcode = 'invalid_parameter_value',
             message = format('filter has %s as %s', filter -> v_wrong, v_wrong),
-            hint = 'tags is a list of texts, extra_attempts a number from 0 on, payload anything; the rest are texts.';
+            hint = 'tags and states are lists of texts, ids of numbers, extra_attempts is a number from 0 on, payload '
+                'anything; the rest are texts.';
     end if;
-    perform (filter ->> 'failed_after')::timestamptz, (filter ->> 'failed_before')::timestamptz;
+    select s.state into v_wrong from jsonb_array_elements_text(nullif(filter -> 'states', 'null')) as s (state)
+    where s.state <> 'given_up' and s.state <> all (enum_range(null::pgbaton.job_state)::text[])
+    limit 1;
+    if found then
+        raise exception using
+            errcode = 'invalid_parameter_value',
+            message = format('filter has the unknown state "%s"', v_wrong),
+            hint = format('The states are %s and given_up.', array_to_string(enum_range(null::pgbaton.job_state), ', '));
+    end if;
+    perform e.value::timestamptz from jsonb_each_text(filter) as e where e.key ~ '_(after|before)$';
 end;
 $$;
-comment on function pgbaton._check_filter(jsonb) is
-'Raises 22023 unless it is an object with the keys that retry_jobs knows, of their types, 22007 for what is no
-instant.';
+comment on function pgbaton._check_filter(jsonb, text[]) is
+'Raises 22023 unless it is an object with some of these keys, of their types, 22007 for what is no instant.';

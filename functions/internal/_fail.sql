@@ -1,5 +1,6 @@
 create or replace function pgbaton._fail(
-    spans pgbaton.span[], job_ids bigint[], messages text[], retryable boolean, retry_in interval
+    spans pgbaton.span[], job_ids bigint[], messages text[], retryable boolean, retry_in interval,
+    stacks text[] default null
 )
 returns void
 language plpgsql volatile
@@ -23,7 +24,7 @@ begin
     end if;
     with judged as materialized (
         select
-            j.*, pgbaton._shortened(m.message, 1048576) as message,
+            j.*, pgbaton._shortened(m.message, 1048576) as message, pgbaton._shortened(m.stack, 65536) as stack,
             case
                 when retryable and not j.is_spent
                     then pgbaton._after(
@@ -32,8 +33,8 @@ begin
             end as again_at
         from pgbaton._jobs_of(spans) as j
         inner join (
-            select distinct on (i.id) i.id, i.message
-            from unnest(job_ids, messages) with ordinality as i (id, message, ordinal)
+            select distinct on (i.id) i.id, i.message, i.stack
+            from unnest(job_ids, messages, stacks) with ordinality as i (id, message, stack, ordinal)
             order by i.id, i.ordinal
         ) as m on m.id = j.job_id
     ), failing as materialized (
@@ -84,8 +85,11 @@ begin
         on conflict do nothing
         returning lo
     ), noted as (
-        insert into pgbaton.job_error (job_id, failed_at, day, attempt, worker_id, message)
-        select f.job_id, v_now, (f.span).day, (f.span).attempt, (f.span).worker_id, f.message from failing as f
+        insert into pgbaton.job_error (job_id, failed_at, day, attempt, worker_id, message, claimed_at, stack)
+        select
+            f.job_id, v_now, (f.span).day, (f.span).attempt, (f.span).worker_id, f.message, (f.span).claimed_at,
+            nullif(f.stack, '')
+        from failing as f
     ), reported as (
         insert into pgbaton.job_report as r (job_id, last_retry_at, day, retry_count, last_error)
         select
@@ -142,6 +146,7 @@ begin
     perform pgbaton._release_keys(v_line_queue_ids, v_line_keys);
 end;
 $$;
-comment on function pgbaton._fail(pgbaton.span[], bigint[], text[], boolean, interval) is
-'Ends an attempt of each job, spans that were carved out, with its message: it runs again after retry_in, else
+comment on function pgbaton._fail(pgbaton.span[], bigint[], text[], boolean, interval, text[]) is
+'Ends an attempt of each job, spans that were carved out, with its message and stack, if any: it runs again after
+retry_in, else
 after the delay of its options or queue, or is failed when it may not be retried or no attempt is left.';

@@ -14,26 +14,11 @@ declare
     v_count bigint := 0;
 begin
     perform pgbaton._require_action(v_queue, 'operate');
-    perform pgbaton._check_filter(filter);
-    v_job_ids := pgbaton._dead_jobs(v_queue.id, filter);
-    -- First all of their spans, then all of their keys, both sorted: what retry_job takes for one job. What somebody
-    -- else retries meanwhile is passed over.
-    v_job_ids := array(
-        select s.lo from pgbaton.span as s
-        where s.lo = any (v_job_ids) and s.state = 'failed'
-        order by s.lo
-        for update
-    );
-    perform pg_advisory_xact_lock(pgbaton._lock_class(), k.stripe)
-    from (
-        select distinct pgbaton._stripe(s.queue_id, s.singleton_key) as stripe
-        from pgbaton.span as s
-        where s.lo = any (v_job_ids) and s.state = 'failed' and (
-            s.policy in ('stately', 'exclusive') or (s.key_position is not null and s.held_key is null)
-        )
-        order by 1
-        offset 0
-    ) as k;
+    perform pgbaton._check_filter(filter, array[
+        'job_type', 'tags', 'singleton_key', 'error', 'failed_after', 'failed_before', 'payload', 'extra_attempts'
+    ]);
+    -- What somebody else retries meanwhile is passed over.
+    v_job_ids := pgbaton._lock_failed(pgbaton._dead_jobs(v_queue.id, filter), false);
     foreach v_job_id in array v_job_ids loop
         perform pgbaton.retry_job(queue, v_job_id, coalesce((filter ->> 'extra_attempts')::integer, 1));
         v_count := v_count + 1;

@@ -3,7 +3,8 @@ create or replace function pgbaton.fail_job(
     error_message text,
     lease_token bigint default null,
     retryable boolean default true,
-    retry_in interval default null
+    retry_in interval default null,
+    error_stack text default null
 )
 returns pgbaton.job_state
 language plpgsql volatile security definer
@@ -24,16 +25,19 @@ begin
         );
     end if;
     if cardinality(v_spans) > 0 then
-        perform pgbaton._fail(v_spans, array[job_id], array[error_message], coalesce(retryable, true), retry_in);
+        perform pgbaton._fail(
+            v_spans, array[job_id], array[error_message], coalesce(retryable, true), retry_in, array[error_stack]
+        );
     else
         perform pgbaton._refuse(job_id, 'fail_job', true, lease_token);
     end if;
     return pgbaton._state_of(job_id);
 end;
 $$;
-comment on function pgbaton.fail_job(bigint, text, bigint, boolean, interval) is
+comment on function pgbaton.fail_job(bigint, text, bigint, boolean, interval, text) is
 'Ends an attempt with a message and returns the new state: retry, or failed when no attempt is left or
 retryable is false. A message of more than 1,048,576 characters is cut, and says so.
-retry_in: wait before the next attempt instead of the job''s or the queue''s. lease_token: of the claim;
+retry_in: wait before the next attempt instead of the job''s or the queue''s. error_stack: where it failed, kept
+for job_attempts up to 65,536 characters. lease_token: of the claim;
 required in a FIFO queue. The last token still counts after the lease has ended, until somebody else claims the job.
 Raises PB002 (no such job), PB003 (not running), PB004 (lease lost), 22004 or 22023.';

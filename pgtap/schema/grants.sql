@@ -110,6 +110,11 @@ insert into call values
 ('why_not_running', 'operate', $$pgbaton.why_not_running(<failed>)$$, 'PB002'),
 ('list_dead_jobs', 'operate', $$pgbaton.list_dead_jobs()$$, ''),
 ('list_dead_jobs', 'operate', $$pgbaton.list_dead_jobs('theirs')$$, 'PB009'),
+('act_on_jobs', 'operate', $$pgbaton.act_on_jobs('retry', '{"queue": "theirs"}')$$, 'PB009'),
+('act_on_jobs', 'operate', $$pgbaton.act_on_jobs('retry', '{"states": ["failed"]}')$$, '((0,0,))'),
+('act_on_jobs', 'operate', $$pgbaton.act_on_jobs('cancel', '{"tags": ["x"]}')$$, '((0,0,))'),
+('act_on_jobs', 'operate', $$pgbaton.act_on_jobs('erase', '{"tags": ["x"]}', dry_run => true)$$, '((0,0,))'),
+('run_schedule', 'operate', $$pgbaton.run_schedule('their schedule')$$, 'PB009'),
 ('get_dead_job', 'operate', $$pgbaton.get_dead_job(<failed>)$$, 'PB002'),
 ('requeue_dead_job', 'operate', $$pgbaton.requeue_dead_job(<failed>)$$, 'PB002'),
 ('delete_dead_job', 'operate', $$pgbaton.delete_dead_job(<failed>)$$, 'PB002'),
@@ -126,6 +131,10 @@ insert into call values
 ('list_schedules', 'operate', $$pgbaton.list_schedules()$$, ''),
 ('kv_delete', 'operate', $$pgbaton.kv_delete('{secret}')$$, '(false)'),
 -- monitor
+('job_attempts', 'monitor', $$pgbaton.job_attempts(<active>)$$, 'PB002'),
+('find_jobs', 'monitor', $$(select f.job_ids from pgbaton.find_jobs('{"tags": ["x"]}') as f)$$, '({})'),
+('find_jobs', 'monitor', $$pgbaton.find_jobs('{"queue": "theirs"}')$$, 'PB009'),
+('list_jobs', 'monitor', $$pgbaton.list_jobs(array[<active>, <completed>, <failed>])$$, ''),
 ('get_job', 'monitor', $$pgbaton.get_job(<active>)$$, 'PB002'),
 ('get_job', 'monitor', $$pgbaton.get_job(<completed>)$$, 'PB002'),
 ('get_job_stats', 'monitor', $$(select total_jobs from pgbaton.get_job_stats('{x}'))$$, '(0)'),
@@ -233,7 +242,7 @@ select is(pg_temp.outcome('tap_narrow', $$(select granted_queues from pgbaton.gr
 select pgbaton.grant_queue('tap_narrow', q, :'action') from unnest('{theirs,theirs_fifo}'::text[]) as q;
 select is_empty(
     $$select name, statement from answer
-      where name not in ('grant_queue', 'revoke_queue', 'pause_schedule', 'drop_schedule')
+      where name not in ('grant_queue', 'revoke_queue', 'pause_schedule', 'run_schedule', 'drop_schedule')
       and pg_temp.outcome('tap_narrow', statement) like 'PB009%'$$,
     'granted on these queues, none of it is PB009, but for what needs all queues'
 );

@@ -20,14 +20,14 @@ from (
     }'),
     ('monitor', '{
         get_job,get_job_stats,queue_stats,fifo_stats,granted_queues,health,kv_get,kv_list,list_workers,live_stats,job_totals,
-        wake_ups,ended_jobs,ended_jobs_offset,ended_jobs_ranges
+        wake_ups,job_attempts,find_jobs,list_jobs,ended_jobs,ended_jobs_offset,ended_jobs_ranges
     }'),
     ('operator', '{
         create_queue,create_fifo_queue,update_queue,set_fifo_mode,pause_queue,resume_queue,pause_key,resume_key,drop_queue,
         list_queues,grant_queue,revoke_queue,
         blocked_keys,cancel_jobs,cleanup_expired_jobs,create_schedule,delete_dead_job,delete_job,delete_jobs,drop_schedule,
         get_blocked_keys,get_dead_job,kv_delete,list_dead_jobs,list_schedules,pause_schedule,purge_dead_jobs,
-        requeue_dead_job,reset_fifo_key,reset_running_jobs,retry_job,retry_jobs,skip_job,why_not_running
+        requeue_dead_job,reset_fifo_key,reset_running_jobs,retry_job,retry_jobs,skip_job,why_not_running,act_on_jobs,run_schedule
     }')
 ) as w (who, names);
 
@@ -58,7 +58,7 @@ insert into sample values
 ('', 'job_ids', '{<active>}'), ('', 'lease_token', '<token>'), ('', 'worker_id', 'w'),
 ('', 'payload', '{}'), ('', 'payloads', '{1,2}'), ('', 'jobs', '[{}]'), ('', 'topic', 'news'), ('', 'topic_pattern', 'news.#'),
 ('', 'dedup_id', 'active'), ('', 'error_message', 'no'), ('', 'error_messages', '{no}'), ('', 'was_executing', 'true'),
-('', 'enabled', 'true'), ('', 'role', 'pgbaton_worker'), ('', 'action', 'work'), ('^create_schedule$', 'name', 's2'), ('', 'name', 's'),
+('', 'enabled', 'true'), ('', 'role', 'pgbaton_worker'), ('^act_on_jobs$', 'action', 'retry'), ('', 'action', 'work'), ('', 'filter', '{"queue": "q"}'), ('^create_schedule$', 'name', 's2'), ('', 'name', 's'),
 ('', 'cron', '0 1 * * *'), ('', 'ttl', '1 day'), ('', 'key', '{k}'), ('', 'prefix', '{}'), ('', 'after', '{}'), ('', 'until', '{}'),
 ('', 'run_id', 'run'), ('', 'parts', '1'), ('', 'part', '0'), ('', 'chunk_no', '1'), ('', 'attempt', '5a0f2c1e-0000-4000-8000-000000000001'),
 ('', 'attempts', '{}'), ('', 'expected', '0');

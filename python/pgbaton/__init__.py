@@ -1,6 +1,6 @@
 """pgbaton: a job queue inside PostgreSQL with strict order per key."""
 
-from pgbaton._arguments import DEFAULT, Default, Interval, JobFilter, Json, NewJob
+from pgbaton._arguments import DEFAULT, Default, Interval, JobFilter, JobSearch, Json, NewJob
 from pgbaton.client import AsyncClient, AsyncPool, Client, Pool
 from pgbaton.errors import (
     DuplicateJob,
@@ -26,12 +26,16 @@ from pgbaton.models import (
     DeadJob,
     EnqueueOutcome,
     FifoStat,
+    FoundJobs,
     HealthCheck,
+    JobActions,
+    JobAttempt,
     JobInfo,
     JobState,
     JobStats,
     JobTotal,
     KvEntry,
+    ListedJob,
     LiveStat,
     OnExhausted,
     QueueInfo,
@@ -74,13 +78,17 @@ __all__ = [
     "Fail",
     "Failure",
     "FifoStat",
+    "FoundJobs",
     "HealthCheck",
     "IncompatibleServer",
     "Interval",
     "InvalidState",
+    "JobActions",
+    "JobAttempt",
     "JobFilter",
     "JobInfo",
     "JobOptions",
+    "JobSearch",
     "JobState",
     "JobStats",
     "JobTotal",
@@ -89,6 +97,7 @@ __all__ = [
     "KeyRequired",
     "KvEntry",
     "LeaseLost",
+    "ListedJob",
     "LiveStat",
     "NewJob",
     "NotPermitted",

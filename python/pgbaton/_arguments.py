@@ -63,6 +63,32 @@ class NewJob(TypedDict, total=False):
     headers: Mapping[str, str] | None
 
 
+class JobSearch(TypedDict, total=False):
+    """Which jobs `find_jobs` finds and `act_on_jobs` acts on: those that all of the keys fit."""
+
+    ids: Iterable[int]
+    queue: str
+    states: Iterable[str]
+    """Any of these: the states of JobState, where failed is a dead letter, and given_up."""
+    job_type: str
+    tags: Iterable[str]
+    """All of them."""
+    singleton_key: str
+    worker_id: str
+    """Who claimed it last."""
+    error: str
+    """Part of the last error."""
+    payload: Json
+    """What the payload contains, as the operator @> of jsonb has it."""
+    created_after: datetime
+    created_before: datetime
+    ended_after: datetime
+    """A dead letter ended when it failed."""
+    ended_before: datetime
+    extra_attempts: int
+    """Not a condition: attempts that the action retry grants to each; default 1."""
+
+
 class JobFilter(TypedDict, total=False):
     """Which failed jobs `retry_jobs` takes: those that all of the given keys fit."""
 
@@ -197,11 +223,11 @@ def job_list(values: Iterable[NewJob] | None) -> Argument:
     return json_value(JsonText(write(jobs)) if has_text else jobs)
 
 
-def job_filter(value: JobFilter | None) -> Argument:
+def job_filter(value: JobFilter | JobSearch | None) -> Argument:
     return None if value is None else json_value(_converted(value))
 
 
-def _converted(value: NewJob | JobFilter) -> dict[str, Any]:
+def _converted(value: NewJob | JobFilter | JobSearch) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         raise not_what_is_wanted(value, "an object", "a dict")
     return {key: _IN_AN_OBJECT.get(key, _unchanged)(part) for key, part in value.items()}
@@ -226,6 +252,8 @@ def _list_of(convert: Any) -> Any:
 _paths = _list_of(_list_of(_unchanged))
 _IN_AN_OBJECT: Mapping[str, Any] = {
     "tags": _list_of(_unchanged),
+    "ids": _list_of(_unchanged),
+    "states": _list_of(_unchanged),
     "run_at": instant,
     "delay": interval,
     "retry_delay": interval,
@@ -234,6 +262,10 @@ _IN_AN_OBJECT: Mapping[str, Any] = {
     "headers": _headers,
     "failed_after": instant,
     "failed_before": instant,
+    "created_after": instant,
+    "created_before": instant,
+    "ended_after": instant,
+    "ended_before": instant,
 }
 
 

@@ -19,12 +19,16 @@ __all__ = [
     "DeadJob",
     "EnqueueOutcome",
     "FifoStat",
+    "FoundJobs",
     "HealthCheck",
+    "JobActions",
+    "JobAttempt",
     "JobInfo",
     "JobState",
     "JobStats",
     "JobTotal",
     "KvEntry",
+    "ListedJob",
     "LiveStat",
     "OnExhausted",
     "QueueInfo",
@@ -282,6 +286,71 @@ class JobInfo:
     """How an operator ended it: for example `skipped` or `deleted`."""
     headers: dict[str, str] | None
     """Texts that came along with it; None: none."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobAttempt:
+    """An attempt of a job."""
+
+    attempt: int
+    outcome: str
+    """failed, running, the final state in which it ended the job, or lost: the job was taken from
+    its worker. Of one that was lost before the last one only the number is known."""
+    claimed_at: datetime | None
+    ended_at: datetime | None
+    worker_id: str | None
+    error_message: str | None
+    error_stack: str | None
+    """Where it failed, if the worker said so."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListedJob:
+    """A job in a list: without its payload, and with the first 1,000 characters of its error."""
+
+    id: int
+    queue: str
+    job_type: str
+    tags: list[str]
+    priority: int
+    singleton_key: str | None
+    state: JobState
+    resolution: str | None
+    """How an operator ended it: for example `skipped` or `deleted`."""
+    attempt: int
+    max_attempts: int | None
+    """None is unlimited."""
+    created_at: datetime
+    run_at: datetime | None
+    claimed_at: datetime | None
+    started_at: datetime | None
+    ended_at: datetime | None
+    """When it ended or failed."""
+    worker_id: str | None
+    error_message: str | None
+    holds_key: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FoundJobs:
+    """A page of what `find_jobs` found."""
+
+    job_ids: list[int]
+    """May be fewer than asked for, even none, although there are more."""
+    next_after: str | None
+    """Where to go on; None: that was all."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobActions:
+    """What one call of `act_on_jobs` did."""
+
+    done: int
+    """With how many jobs; with dry_run: it would."""
+    passed_over: int
+    """Somebody else changed them meanwhile, or the policy of their queue leaves no place."""
+    next_after: str | None
+    """Where to go on; None: that was all."""
 
 
 @dataclass(frozen=True, slots=True)

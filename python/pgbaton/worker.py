@@ -52,6 +52,8 @@ class Worker:
         maintenance (bool): call run_maintenance now and then; default true.
         call_timeout (timedelta): the statement_timeout of its calls, unless the dsn, role or
             database has one, and not through a pooler; default 5 minutes.
+        keep_stacks (bool): keep the traceback of a handler that failed, up to 8,000 characters,
+            for job_attempts; default true.
     """
 
     def __init__(
@@ -69,6 +71,7 @@ class Worker:
         shutdown_timeout: timedelta = timedelta(seconds=30),
         maintenance: bool = True,
         call_timeout: timedelta = timedelta(minutes=5),
+        keep_stacks: bool = True,
     ) -> None:
         for words in (dsn, worker_id, listen_dsn):
             text(words)
@@ -93,6 +96,7 @@ class Worker:
         self._shutdown_timeout = shutdown_timeout
         self._maintenance = maintenance
         self._call_timeout = call_timeout
+        self._keep_stacks = keep_stacks
         self._handlers = Handlers()
         self._added: set[Callable[..., Any]] = set()
         self._hooks = Hooks()
@@ -329,6 +333,7 @@ class Worker:
             shutdown_timeout=self._shutdown_timeout,
             maintenance=self._maintenance,
             call_timeout=self._call_timeout,
+            keep_stacks=self._keep_stacks,
         )
 
 

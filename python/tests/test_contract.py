@@ -16,7 +16,7 @@ import pytest
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from pgbaton import DEFAULT, AsyncClient, Client, JobState, UnknownJob, _assemble, _calls
+from pgbaton import DEFAULT, AsyncClient, Client, JobSearch, JobState, UnknownJob, _assemble, _calls
 from pgbaton.embedded import Bindir, default_bindir, find_bindirs, temporary_server
 from pgbaton.install import install, version
 
@@ -348,8 +348,17 @@ def work(client: Client) -> None:
     assert results == [{"done": True}, [1], None]
 
     assert client.fail_job(ids[3], "no", token, False, timedelta(0)) is JobState.FAILED
-    assert client.fail_job(ids[4], "again", token, retry_in=timedelta(hours=1)) is JobState.RETRY
-    assert client.fail_jobs([ids[5]], ["no"], token, retryable=False)[0].verdict == "ok"
+    assert (
+        client.fail_job(ids[4], "again", token, retry_in=timedelta(hours=1), error_stack="line 1")
+        is JobState.RETRY
+    )
+    failed = client.fail_jobs([ids[5]], ["no"], token, retryable=False, error_stacks=["line 2"])
+    assert failed[0].verdict == "ok"
+    [again], [no] = client.job_attempts(ids[4], max_rows=1), client.job_attempts(ids[5])
+    assert (again.attempt, again.outcome, again.error_message) == (1, "failed", "again")
+    assert (again.error_stack, no.error_stack, no.worker_id) == ("line 1", "line 2", "worker")
+    assert again.claimed_at == jobs[0].claimed_at
+    assert again.ended_at is not None
     assert client.release_jobs([ids[6]], token, timedelta(hours=1), "later")[0].verdict == "ok"
     assert client.get_job(ids[6]).attempt == 0
     assert [job.lease_token for job in client.claimed_jobs(token, 0, ids[-1])] == [token]
@@ -427,6 +436,18 @@ def bury(client: Client) -> None:
     assert client.kv_delete(["letters", "1"])
     assert not client.kv_delete(["letters", "1"])
     assert client.kv_get(["letters", "1"]) is None
+
+    page = client.find_jobs({"queue": "letters", "states": ["failed"]}, 3, oldest_first=True)
+    assert page.job_ids == ids[:3]
+    rest = client.find_jobs(
+        {"queue": "letters", "states": ["failed"]}, after=page.next_after, oldest_first=True
+    )
+    assert (rest.job_ids, rest.next_after) == (ids[3:], None)
+    [listed] = client.list_jobs(rest.job_ids)
+    assert (listed.id, listed.state, listed.error_message) == (ids[3], JobState.FAILED, "no 3")
+    some = JobSearch(queue="letters", payload={"n": 3}, created_after=start)
+    found = client.act_on_jobs("retry", some, "why", max_rows=5, after="0/0", dry_run=True)
+    assert (found.done, found.passed_over, found.next_after) == (1, 0, None)
 
     again = client.requeue_dead_job(ids[0])
     assert client.get_job(again).payload == {"n": 0}
@@ -519,6 +540,7 @@ def schedule(client: Client) -> None:
     assert client.pause_schedule("report") is None
     assert client.list_schedules()[0].is_paused
     assert client.pause_schedule("report", paused=False) == first
+    assert client.get_job(client.run_schedule("report")).payload == {"what": "year"}
     assert client.drop_schedule("report")
     assert not client.drop_schedule("report")
 

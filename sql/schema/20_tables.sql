@@ -222,7 +222,9 @@ create table pgbaton.job_error (
     day date not null,
     attempt integer not null,
     worker_id text,
-    message text not null
+    message text not null,
+    claimed_at timestamptz,
+    stack text
 ) partition by range (day);
 comment on table pgbaton.job_error is 'One row for each failed attempt.';
 comment on column pgbaton.job_error.job_id is 'Job id.';
@@ -231,6 +233,8 @@ comment on column pgbaton.job_error.day is 'UTC day of enqueue; the partition.';
 comment on column pgbaton.job_error.attempt is 'Which attempt.';
 comment on column pgbaton.job_error.worker_id is 'Who made it.';
 comment on column pgbaton.job_error.message is 'Error message.';
+comment on column pgbaton.job_error.claimed_at is 'When the attempt was claimed.';
+comment on column pgbaton.job_error.stack is 'Where it failed, as the worker said; null if it did not.';
 
 -- The net: a missing day never makes an enqueue or a completion fail.
 create table pgbaton.job_default partition of pgbaton.job default;

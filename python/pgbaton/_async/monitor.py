@@ -4,16 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pgbaton._arguments import Interval, Json, integer, interval, text, texts
+from pgbaton._arguments import (
+    Interval,
+    JobSearch,
+    Json,
+    boolean,
+    integer,
+    integers,
+    interval,
+    job_filter,
+    text,
+    texts,
+)
 from pgbaton._async.caller import Caller
 from pgbaton._calls import as_it_is
 from pgbaton.models import (
     FifoStat,
+    FoundJobs,
     HealthCheck,
+    JobAttempt,
     JobInfo,
     JobStats,
     JobTotal,
     KvEntry,
+    ListedJob,
     LiveStat,
     QueueStat,
     WorkerInfo,
@@ -36,6 +50,74 @@ class MonitorCalls(Caller):
             UnknownJob: there is no such job.
         """
         return await self._row(JobInfo, "get_job", {"job_id": integer(job_id)})
+
+    async def job_attempts(self, job_id: int, max_rows: int | None = None) -> list[JobAttempt]:
+        """The attempts of a job: when, by whom, with which error and stack.
+
+        Args:
+            job_id (int): which.
+            max_rows (int): at most, 1 to 1,000; default 100.
+
+        Returns:
+            list[JobAttempt]: the latest first.
+
+        Raises:
+            UnknownJob: there is no such job.
+            psycopg.errors.InvalidParameterValue: max_rows is out of range.
+        """
+        return await self._rows(
+            JobAttempt, "job_attempts", {"job_id": integer(job_id)}, max_rows=integer(max_rows)
+        )
+
+    async def find_jobs(
+        self,
+        filter: JobSearch | None = None,
+        max_rows: int | None = None,
+        after: str | None = None,
+        oldest_first: bool | None = None,
+    ) -> FoundJobs:
+        """Ids of the jobs, live or ended, that fit a filter.
+
+        One call looks at a bounded number of jobs: go on with next_after until it is None.
+
+        Args:
+            filter (JobSearch): a dict with what all of them must fit; default {}, all jobs.
+            max_rows (int): ids at most, 1 to 10,000; default 50.
+            after (str): next_after of the call before, with the same filter; default none.
+            oldest_first (bool): default false, the latest first. Dead letters alone come in the
+                order in which they failed, others in that of their ids.
+
+        Returns:
+            FoundJobs: the ids, and where to go on.
+
+        Raises:
+            UnknownQueue: there is no such queue.
+            NotPermitted: grants narrow the role.
+            psycopg.errors.InvalidParameterValue: an unknown key, or a value out of range.
+        """
+        return await self._row(
+            FoundJobs,
+            "find_jobs",
+            {},
+            filter=job_filter(filter),
+            max_rows=integer(max_rows),
+            after=text(after),
+            oldest_first=boolean(oldest_first),
+        )
+
+    async def list_jobs(self, job_ids: Iterable[int]) -> list[ListedJob]:
+        """Jobs as a list shows them, without their payloads: for what find_jobs found.
+
+        Args:
+            job_ids (Iterable[int]): which.
+
+        Returns:
+            list[ListedJob]: in the given order; those that are not there are left out.
+
+        Raises:
+            psycopg.errors.NullValueNotAllowed: a None among them.
+        """
+        return await self._rows(ListedJob, "list_jobs", {"job_ids": integers(job_ids)})
 
     async def get_job_stats(self, tags: Iterable[str] | None = None) -> JobStats:
         """Counts jobs, live and ended.

@@ -34,6 +34,7 @@ class Acknowledger:
         patiently: makes a call, again and again while the database is away.
         is_worth_waiting: whether more outcomes may come soon.
         size (int): outcomes that do not wait for more.
+        keeps_stacks (bool): whether the server is told where a handler failed.
         freed: called with the runs that are off the worker's hands.
         noted: called with each outcome that the server took.
     """
@@ -44,6 +45,7 @@ class Acknowledger:
         patiently: Callable[[Call[Any]], Awaitable[Any]],
         is_worth_waiting: Callable[[], bool],
         size: int,
+        keeps_stacks: bool,
         freed: Callable[[Sequence[Run]], None],
         noted: Callable[[Run, Outcome], None],
     ) -> None:
@@ -51,6 +53,7 @@ class Acknowledger:
         self._patiently = patiently
         self._is_worth_waiting = is_worth_waiting
         self._size = size
+        self._keeps_stacks = keeps_stacks
         self._freed = freed
         self._noted = noted
         self._ended: list[Ended] = []
@@ -121,9 +124,13 @@ class Acknowledger:
                 await self._client.complete_jobs(ids, token, results if has_results else None)
             )
         if isinstance(outcome, Failed) and outcome.retry_in is None:
-            messages = [o.message for _, o in group if isinstance(o, Failed)]
+            failed = [o for _, o in group if isinstance(o, Failed)]
+            messages = [o.message for o in failed]
+            stacks = [o.report or None for o in failed] if self._keeps_stacks else [None]
             return _words(
-                await self._client.fail_jobs(ids, messages, token, not outcome.is_permanent)
+                await self._client.fail_jobs(
+                    ids, messages, token, not outcome.is_permanent, stacks if any(stacks) else None
+                )
             )
         if isinstance(outcome, Released):
             return _words(await self._client.release_jobs(ids, token, outcome.run_in))
@@ -131,7 +138,10 @@ class Acknowledger:
             if isinstance(outcome, Completed):  # the short way for one job
                 await self._client.complete_job(ids[0], outcome.result, token)
             elif isinstance(outcome, Failed):
-                await self._client.fail_job(ids[0], outcome.message, token, True, outcome.retry_in)
+                stack = (outcome.report or None) if self._keeps_stacks else None
+                await self._client.fail_job(
+                    ids[0], outcome.message, token, True, outcome.retry_in, stack
+                )
             elif outcome.message:
                 await self._client.stop_job_with_retry(ids[0], outcome.message, token)
             else:

@@ -131,6 +131,7 @@ class Engine:
             self.patiently,
             lambda: self._running > 0,
             min(settings.batch_size, settings.capacity),
+            settings.keep_stacks,
             self._free,
             self._note,
         )

@@ -23,3 +23,4 @@ class Settings:
     shutdown_timeout: timedelta
     maintenance: bool
     call_timeout: timedelta
+    keep_stacks: bool

@@ -11,6 +11,7 @@ from pgbaton._arguments import (
     Default,
     Interval,
     JobFilter,
+    JobSearch,
     Json,
     boolean,
     integer,
@@ -23,7 +24,7 @@ from pgbaton._arguments import (
 )
 from pgbaton._calls import as_it_is
 from pgbaton._sync.caller import Caller
-from pgbaton.models import BlockedKey, CancelOutcome, DeadJob, ScheduleInfo
+from pgbaton.models import BlockedKey, CancelOutcome, DeadJob, JobActions, ScheduleInfo
 
 
 class OperatorCalls(Caller):
@@ -156,6 +157,48 @@ class OperatorCalls(Caller):
             psycopg.errors.InvalidParameterValue: an unknown key, or a value out of range.
         """
         return self._value(int, "retry_jobs", {"queue": text(queue)}, filter=job_filter(filter))
+
+    def act_on_jobs(
+        self,
+        action: str,
+        filter: JobSearch,
+        reason: str | None = None,
+        max_rows: int | None = None,
+        after: str | None = None,
+        dry_run: bool | None = None,
+    ) -> JobActions:
+        """Does one thing with the jobs that fit a filter, the oldest first, in bounded steps.
+
+        Go on with next_after until it is None. The audit keeps each call.
+
+        Args:
+            action (str): retry (failed jobs, in place), skip or requeue (failed jobs), cancel
+                (live jobs that have not failed), delete (jobs that do not run) or erase (failed
+                and ended ones, for good). Jobs in other states are passed by.
+            filter (JobSearch): a dict with what all of them must fit; not empty.
+            reason (str): for the audit; default none.
+            max_rows (int): jobs at most, 1 to 1,000, with dry_run to 10,000; default 100.
+            after (str): next_after of the call before, with the same filter; default none.
+            dry_run (bool): only count them; default false.
+
+        Returns:
+            JobActions: with how many it was done, and where to go on.
+
+        Raises:
+            UnknownQueue: there is no such queue.
+            NotPermitted: grants narrow the role.
+            psycopg.errors.InvalidParameterValue: an unknown key or action, or a value out of
+                range.
+        """
+        return self._row(
+            JobActions,
+            "act_on_jobs",
+            {"action": text(action), "filter": job_filter(filter)},
+            reason=text(reason),
+            max_rows=integer(max_rows),
+            after=text(after),
+            dry_run=boolean(dry_run),
+        )
 
     def skip_job(self, queue: str, job_id: int, reason: str | None = None) -> None:
         """Gives up a failed job: it goes to history as skipped, the next job of its key runs.
@@ -458,6 +501,22 @@ class OperatorCalls(Caller):
             as_it_is, "pause_schedule", {"name": text(name)}, paused=boolean(paused)
         )
         return answer
+
+    def run_schedule(self, name: str) -> int:
+        """Enqueues the job of a schedule now, beside its times and also while it is paused.
+
+        Args:
+            name (str): of the schedule.
+
+        Returns:
+            int: id of the job; of the one that is queued when the policy allows no further one.
+
+        Raises:
+            NotPermitted: grants narrow the role.
+            psycopg.errors.InvalidParameterValue: there is no such schedule, or its queue takes
+                its job no more.
+        """
+        return self._value(int, "run_schedule", {"name": text(name)})
 
     def drop_schedule(self, name: str) -> bool:
         """Ends a schedule; jobs that it enqueued stay.

@@ -243,6 +243,7 @@ class WorkerCalls(Caller):
         lease_token: int | None = None,
         retryable: bool | None = None,
         retry_in: Interval | None = None,
+        error_stack: str | None = None,
     ) -> JobState:
         """Ends an attempt of a job with an error.
 
@@ -252,6 +253,8 @@ class WorkerCalls(Caller):
             lease_token (int): of the claim; required in a FIFO queue. Default: not checked.
             retryable (bool): whether another attempt makes sense; default true.
             retry_in (timedelta): wait before it; default the job's or the queue's.
+            error_stack (str): where it went wrong, of which 65,536 characters are kept for
+                job_attempts; default none.
 
         Returns:
             JobState: retry, or failed when no attempt is left or retryable is false.
@@ -269,6 +272,7 @@ class WorkerCalls(Caller):
             lease_token=integer(lease_token),
             retryable=boolean(retryable),
             retry_in=interval(retry_in),
+            error_stack=text(error_stack),
         )
 
     def fail_jobs(
@@ -277,6 +281,7 @@ class WorkerCalls(Caller):
         error_messages: Iterable[str],
         lease_token: int | None = None,
         retryable: bool | None = None,
+        error_stacks: Iterable[str | None] | None = None,
     ) -> list[Verdict]:
         """Ends an attempt of each job with its error; a refused one does not hinder the others.
 
@@ -285,6 +290,8 @@ class WorkerCalls(Caller):
             error_messages (Iterable[str]): one for each job, not empty.
             lease_token (int): of the claim; required in a FIFO queue. Default: not checked.
             retryable (bool): whether another attempt makes sense; default true.
+            error_stacks (Iterable[str | None]): where each went wrong, of which 65,536 characters
+                are kept for job_attempts; default none.
 
         Returns:
             list[Verdict]: one for each id in input order: ok, lease_lost, invalid_state or
@@ -293,7 +300,8 @@ class WorkerCalls(Caller):
         Raises:
             psycopg.errors.NullValueNotAllowed: a None in job_ids.
             psycopg.errors.InvalidParameterValue: an empty message.
-            psycopg.errors.ArraySubscriptError: job_ids and error_messages differ in length.
+            psycopg.errors.ArraySubscriptError: job_ids and error_messages, or error_stacks,
+                differ in length.
         """
         return self._rows(
             Verdict,
@@ -301,6 +309,7 @@ class WorkerCalls(Caller):
             {"job_ids": integers(job_ids), "error_messages": texts(error_messages)},
             lease_token=integer(lease_token),
             retryable=boolean(retryable),
+            error_stacks=texts(error_stacks),
         )
 
     def release_jobs(

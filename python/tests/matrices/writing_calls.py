@@ -236,6 +236,12 @@ RECIPES: dict[str, dict[str, str]] = {
     "reset_running_jobs": {"": "select pgbaton.reset_running_jobs(%(queue)s)"},
     "retry_job": {"": "select pgbaton.retry_job(%(queue)s, %(dead)s)"},
     "retry_jobs": {"": "select pgbaton.retry_jobs(%(queue)s)"},
+    "act_on_jobs": {
+        action: f"select pgbaton.act_on_jobs('{action}',"
+        " jsonb_build_object('queue', %(queue)s::text))"
+        for action in ("retry", "skip", "requeue", "cancel", "delete", "erase")
+    },
+    "run_schedule": {"": "select pgbaton.run_schedule('schedule of ' || %(queue)s)"},
     "skip_job": {"": "select pgbaton.skip_job(%(queue)s, %(dead)s)"},
     # Queues
     "create_queue": {"": "select pgbaton.create_queue(%(queue)s)"},
@@ -356,6 +362,7 @@ $$;
 LEFT_OUT = {
     "ended_jobs_offset": "reads",
     "get_job": "reads",
+    "job_attempts": "reads",
     "why_not_running": "reads",
 }
 

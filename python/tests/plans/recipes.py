@@ -52,6 +52,12 @@ FUNCTIONS = {
     # monitor
     "fifo_stats": reads("select * from pgbaton.fifo_stats('f')", LIVE),
     "get_job": Call("select * from pgbaton.get_job(<done>)"),
+    "job_attempts": reads(
+        "select * from pgbaton.job_attempts(<dead>)",
+        "select count(*) from pgbaton.job_error where job_id = (select min(lo) from pgbaton.span where state = 'failed')",
+    ),
+    "find_jobs": Call('select * from pgbaton.find_jobs(\'{"queue": "s"}\')', 500),
+    "list_jobs": Call("select * from pgbaton.list_jobs('{<done>,<dead>,<active>}')"),
     "get_job_stats": reads(
         "select * from pgbaton.get_job_stats('{red}')", f"select ({LIVE}) + ({ENDED}) + ({DEAD})"
     ),
@@ -96,6 +102,10 @@ FUNCTIONS = {
     "reset_running_jobs": Call("select * from pgbaton.reset_running_jobs()", LEASED),
     "retry_job": Call("select * from pgbaton.retry_job('s', <dead>)"),
     "retry_jobs": Call("select * from pgbaton.retry_jobs('other')", DEAD_OF.format("other")),
+    "act_on_jobs": Call(
+        "select * from pgbaton.act_on_jobs('retry', '{\"queue\": \"other\"}', max_rows => 10)"
+    ),
+    "run_schedule": Call("select * from pgbaton.run_schedule('nightly')"),
     "skip_job": Call("select * from pgbaton.skip_job('f', <blocked>)"),
     "why_not_running": Call("select * from pgbaton.why_not_running(<waiting>)"),
     # producer

@@ -99,6 +99,11 @@ class Scene:
             self.attempt, [self.key] if self.key else None,
         )  # fmt: skip
 
+    def make_schedule(self) -> None:
+        self.db.rows(
+            "select pgbaton.create_schedule('s', 'q', '0 0 1 1 *', singleton_key => %s)", self.key
+        )
+
     def pause_key(self) -> None:
         self.db.rows("select pgbaton.pause_key('q', 'k')")
         self.db.enqueue("q", self.key)
@@ -158,6 +163,13 @@ WAYS = {
         Way("requeue_dead_job(%(job)s)", FAILED_TWO, ("fifo",)),
         Way("retry_job('q', %(job)s)", FAILED),
         Way("retry_jobs('q')", FAILED),
+        Way("act_on_jobs('retry', '{\"queue\": \"q\"}')", FAILED),
+        Way("act_on_jobs('skip', '{\"queue\": \"q\"}')", FAILED_TWO, ("fifo",)),
+        Way("act_on_jobs('requeue', '{\"queue\": \"q\"}')", FAILED_TWO, ("fifo",)),
+        Way("act_on_jobs('delete', '{\"queue\": \"q\", \"states\": [\"failed\"]}')", FAILED_TWO,
+            ("fifo",)),
+        Way("act_on_jobs('erase', '{\"queue\": \"q\"}')", FAILED_TWO, ("fifo",)),
+        Way("run_schedule('s')", Scene.make_schedule),
         Way("reset_fifo_key('q', 'k', 'why')", FAILED_TWO, ("fifo",)),
         Way("resume_key('q', 'k')", Scene.pause_key, ("fifo", "continue", "singleton", "stately")),
         Way("resume_queue('q')", Scene.pause_queue),

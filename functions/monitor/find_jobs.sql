@@ -1,0 +1,29 @@
+create or replace function pgbaton.find_jobs(
+    filter jsonb default '{}', max_rows integer default 50, after text default null, oldest_first boolean default false,
+    out job_ids bigint[], out next_after text
+)
+language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
+as $$
+begin
+    filter := pgbaton._job_filter(filter);
+    perform pgbaton._check_rows('max_rows', max_rows, 10000);
+    select f.job_ids, f.next_after into job_ids, next_after
+    from pgbaton._find_jobs(
+        filter, pgbaton._queue_filter(filter ->> 'queue', 'monitor'), max_rows, after, coalesce(oldest_first, false)
+    ) as f;
+end;
+$$;
+comment on function pgbaton.find_jobs(jsonb, integer, text, boolean) is
+'Ids of the jobs, live or ended, that fit a filter, at most max_rows of 10,000: the latest ids first, or the oldest. Dead
+letters alone (states ["failed"]) come in the order in which they failed. All of the keys of the filter must fit: ids;
+queue; states (any of them; failed: dead letters, given_up: jobs that had failed, which somebody skipped or that
+expired); job_type; tags (all of them); singleton_key; worker_id (its last claim); error (part of the last message);
+payload (what the payload contains); created_after, created_before, ended_after, ended_before (instants; a dead
+letter ended when it failed). One call looks at most at some 20,000 ranges of jobs, or at some 8,000 jobs when each must be
+read: key, error, payload, time of enqueue. Then it returns what it found so far. next_after: pass it as after to go on;
+null: that was all. Raises PB001, 22007 or 22023.';
