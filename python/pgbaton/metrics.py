@@ -12,15 +12,8 @@ from datetime import timedelta
 from itertools import accumulate
 
 import psycopg
-from prometheus_client.core import (
-    CounterMetricFamily,
-    GaugeMetricFamily,
-    HistogramMetricFamily,
-    InfoMetricFamily,
-    Metric,
-)
-from prometheus_client.registry import Collector as BaseCollector
 
+from pgbaton._extras import extra
 from pgbaton.client import Client
 from pgbaton.models import (
     FifoStat,
@@ -30,6 +23,16 @@ from pgbaton.models import (
     QueuePolicy,
     WorkerInfo,
 )
+
+with extra("metrics"):
+    from prometheus_client.core import (
+        CounterMetricFamily,
+        GaugeMetricFamily,
+        HistogramMetricFamily,
+        InfoMetricFamily,
+        Metric,
+    )
+    from prometheus_client.registry import Collector as BaseCollector
 
 __all__ = ["Collector"]
 

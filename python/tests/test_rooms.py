@@ -15,7 +15,7 @@ import pgbaton
 PACKAGE = Path(pgbaton.__file__).parent
 # From the ground up: a room is a folder or file of the package, and imports from lower floors only.
 FLOORS = [
-    ["_assemble", "_json_text", "_jsonb", "_text", "embedded", "errors"],
+    ["_assemble", "_extras", "_json_text", "_jsonb", "_text", "embedded", "errors"],
     ["_arguments", "install", "models"],
     ["_calls", "_codec", "_listening", "_tracing"],
     ["_foreign"],

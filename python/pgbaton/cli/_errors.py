@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from pgbaton._assemble import SourceError
+from pgbaton._extras import MissingExtra
 from pgbaton._text import sentence
 from pgbaton.cli._text import clean
 from pgbaton.embedded import ServerError
@@ -21,6 +22,8 @@ P = ParamSpec("P")
 FAILED = 1
 USAGE = 2
 UNHEALTHY = 3
+
+EXPECTED = (InstallError, MissingExtra, OSError, ServerError, SourceError, ValueError)
 
 notes = Console(stderr=True, highlight=False, soft_wrap=True)
 
@@ -36,7 +39,7 @@ def one_sentence_errors(command: Callable[P, None]) -> Callable[P, None]:
             raise
         except psycopg.Error as error:
             fail(sentence(error), error.diag.message_hint)
-        except (ServerError, InstallError, SourceError, OSError, ValueError) as error:
+        except EXPECTED as error:
             fail(str(error))
 
     return run

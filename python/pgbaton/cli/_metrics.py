@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from pgbaton.cli._errors import fail, say
+from pgbaton._extras import extra
+from pgbaton.cli._errors import say
 from pgbaton.cli._io import Dsn, client_of
 from pgbaton.cli._stop import Stop
 
@@ -24,12 +25,10 @@ def metrics(
     dsn: Dsn = "",
 ) -> None:
     """Serve metrics for Prometheus until it is stopped, or print them once."""
-    try:
+    with extra("metrics"):
         from prometheus_client import CollectorRegistry, generate_latest, start_http_server
 
         from pgbaton.metrics import Collector
-    except ModuleNotFoundError as error:
-        fail(f"metrics need {error.name}", "pip install 'pgbaton[metrics]'")
     registry = CollectorRegistry()
     with client_of(dsn) as client:
         collector = Collector(client, keys=keys, max_age=max_age)

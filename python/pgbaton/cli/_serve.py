@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from pgbaton._extras import extra
 from pgbaton.cli._errors import USAGE, fail, say
 from pgbaton.cli._io import Dsn
 
@@ -50,13 +51,11 @@ def serve(
     dsn: Dsn = "",
 ) -> None:
     """Serve queues over HTTP and SSE, and a page to watch and repair them, until it is stopped."""
-    try:
+    with extra("http"):
         from pgbaton.http import Settings, read_tokens
         from pgbaton.http._server import prepare
         from pgbaton.http._server import serve as run
         from pgbaton.http._settings import LOOPBACK
-    except ModuleNotFoundError as error:
-        fail(f"serve needs {error.name}", "pip install 'pgbaton[http]'")
     if tokens is None and not is_loopback(host):
         fail(
             f"without --tokens everyone who reaches {host} would have the rights of the database",

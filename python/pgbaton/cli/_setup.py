@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from pgbaton import install as installer
+from pgbaton._extras import extra
 from pgbaton.cli._errors import fail, say
 from pgbaton.cli._io import Dsn, Yes, confirm
 
@@ -54,13 +55,12 @@ def demo(
     ),
 ) -> None:
     """Push a year of flights through Spark and the queue, in a database made anew: pgbaton_demo."""
-    try:
+    with extra("demo"):
         from pgbaton.demo import Stuck
         from pgbaton.demo.run import run
-    except ModuleNotFoundError as error:
-        fail(f"the demo needs {error.name}", "pip install 'pgbaton[demo]'")
-    try:
-        passed = run(sample, Path(out))
-    except Stuck as error:
-        fail(str(error))
+
+        try:
+            passed = run(sample, Path(out))
+        except Stuck as error:
+            fail(str(error))
     raise typer.Exit(0 if passed else 1)

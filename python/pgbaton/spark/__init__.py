@@ -6,12 +6,15 @@ Either through the JDBC driver of PostgreSQL where one can be had, or through th
 
 from __future__ import annotations
 
-from pgbaton.spark._claim import Claim, Settled, claim
-from pgbaton.spark._datasource import register
-from pgbaton.spark._enqueue import Enqueued, Part, enqueue, foreach_batch
-from pgbaton.spark._history import read_blocked, read_history
-from pgbaton.spark._jdbc import jar_path, jdbc_options
-from pgbaton.spark._snapshot import Snapshot, snapshot
+from pgbaton._extras import extra
+
+with extra("spark"):
+    from pgbaton.spark._claim import Claim, Settled, claim
+    from pgbaton.spark._datasource import register
+    from pgbaton.spark._enqueue import Enqueued, Part, enqueue, foreach_batch
+    from pgbaton.spark._history import read_blocked, read_history
+    from pgbaton.spark._jdbc import jar_path, jdbc_options
+    from pgbaton.spark._snapshot import Snapshot, snapshot
 
 __all__ = [
     "Claim",
