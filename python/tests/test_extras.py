@@ -53,9 +53,9 @@ def test_a_missing_package_names_its_extra(extra: str, statement: str, package: 
 
 @pytest.mark.parametrize("extra", COMMANDS)
 def test_commands_say_it_in_one_sentence(extra: str) -> None:
-    package = ENTRANCES[extra][1][0]
-    done = without(package, f"from pgbaton.cli import app; app({COMMANDS[extra]})")
-    assert done.stderr == (f"pgbaton: {package} is not installed: pip install 'pgbaton[{extra}]'\n")
+    command, package = COMMANDS[extra]
+    done = without(package, f"from pgbaton.cli import app; app({command})")
+    assert done.stderr == f"pgbaton: {package} is not installed: pip install 'pgbaton[{extra}]'\n"
     assert done.returncode == 1
 
 
