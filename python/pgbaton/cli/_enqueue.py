@@ -16,6 +16,7 @@ from pgbaton._arguments import NewJob, job_list
 from pgbaton._json_text import JsonText, read
 from pgbaton._text import sentence
 from pgbaton.cli._errors import fail, say
+from pgbaton.cli._hints import hint_of
 from pgbaton.cli._io import (
     AsJson,
     Dsn,
@@ -158,7 +159,7 @@ def _enqueue_lines(
                 if not _is_of_a_job(error):
                     raise
                 place, error = _first_refused(connection, queue, jobs, error)
-                fail(f"line {batch[place][0]:,}: {sentence(error)}", error.diag.message_hint)
+                fail(f"line {batch[place][0]:,}: {sentence(error)}", hint_of(error))
             yield [replace(one, ordinal=one.ordinal + before) for one in done]
             before += len(batch)
             bar.advance(task, sum(len(line) for _, line in batch))

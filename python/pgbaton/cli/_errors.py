@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import errno
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import NoReturn, ParamSpec
 
@@ -13,6 +15,7 @@ from rich.console import Console
 from pgbaton._assemble import SourceError
 from pgbaton._extras import MissingExtra
 from pgbaton._text import sentence
+from pgbaton.cli._hints import NO_DATABASE, hint_of
 from pgbaton.cli._text import clean
 from pgbaton.embedded import ServerError
 from pgbaton.install import InstallError
@@ -38,7 +41,8 @@ def one_sentence_errors(command: Callable[P, None]) -> Callable[P, None]:
         except BrokenPipeError:  # whoever read has seen enough
             raise
         except psycopg.Error as error:
-            fail(sentence(error), error.diag.message_hint)
+            is_unnamed = kwargs.get("dsn") == "" and error.sqlstate is None
+            fail(sentence(error), NO_DATABASE if is_unnamed else hint_of(error))
         except EXPECTED as error:
             fail(str(error))
 
@@ -56,3 +60,16 @@ def fail(message: str, hint: str | None = None, code: int = FAILED) -> NoReturn:
 def say(message: str, style: str | None = None) -> None:
     """Notes for people go to stderr: stdout is for what was asked."""
     notes.print(message, style=style, markup=False)
+
+
+@contextmanager
+def listening(host: str, port: int) -> Iterator[None]:
+    """Around what takes a port of the user's choice."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            fail(f"port {port} of {host} is in use", "Pass another --port, or stop what has it.")
+        if error.errno in (errno.EACCES, errno.EADDRNOTAVAIL):
+            fail(f"cannot listen on port {port} of {host}: {error.strerror}")
+        raise

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from pgbaton._extras import extra
-from pgbaton.cli._errors import say
+from pgbaton.cli._errors import listening, say
 from pgbaton.cli._io import Dsn, client_of
 from pgbaton.cli._stop import Stop
 
@@ -38,7 +38,8 @@ def metrics(
             print(generate_latest(registry).decode(), end="")
             return
         registry.register(collector)
-        server, thread = start_http_server(port, host, registry)
+        with listening(host, port):
+            server, thread = start_http_server(port, host, registry)
         say(f"http://{host}:{server.server_port}/metrics")
         stop = Stop()
         stop.wait()

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pgbaton._text import sentence
+from pgbaton.cli._hints import hint_of
 from pgbaton.cli._text import clean, duration, one_line, when
 from pgbaton.client import Client
 from pgbaton.models import BlockedKey, JobTotal, LiveStat, WorkerInfo
@@ -113,7 +114,7 @@ class Screen:
         try:
             question[1]()
         except psycopg.Error as error:
-            hint = error.diag.message_hint
+            hint = hint_of(error)
             self._message = sentence(error) + (f": {hint}" if hint else "")
         else:
             self.refresh()

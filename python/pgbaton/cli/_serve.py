@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from pgbaton._extras import extra
-from pgbaton.cli._errors import USAGE, fail, say
+from pgbaton.cli._errors import USAGE, fail, listening, say
 from pgbaton.cli._io import Dsn
 
 
@@ -79,7 +79,8 @@ def serve(
     schedule = [milliseconds(part) for part in backoff_schedule.split(",") if part.strip()]
     for name in prepare(settings, queue or [], timedelta(milliseconds=lock_duration), schedule):
         say(f"made queue {name}")
-    run(settings, host, port, say)
+    with listening(host, port):
+        run(settings, host, port, say)
 
 
 def milliseconds(text: str) -> timedelta:

@@ -1,0 +1,46 @@
+"""What to do about an error, in the words of the command line."""
+
+from __future__ import annotations
+
+import re
+
+import psycopg
+
+COMMANDS = {
+    "cancel_jobs": "job cancel",
+    "create_fifo_queue": "queue create --policy fifo",
+    "create_queue": "queue create",
+    "create_schedule": "schedule create",
+    "enqueue_job": "enqueue",
+    "enqueue_jobs": "enqueue --jobs",
+    "list_queues": "queue list",
+    "list_schedules": "schedule list",
+    "pause_queue": "queue pause",
+    "why_not_running": "job why",
+}
+"""The command for each function that the server's hints name; some have none."""
+OPTIONS = {"on_duplicate => 'skip'": "--skip-duplicates", "force => true": "--force"}
+CALL = re.compile(r"(?:pgbaton\.)?(\w+)\((\w*)\)")
+NO_DATABASE = (
+    "Say which database with --dsn or PGBATON_DSN; without them PGHOST, PGDATABASE and the like"
+    " count, or libpq's defaults."
+)
+
+
+def hint_of(error: psycopg.Error) -> str | None:
+    """That of the server, with commands instead of functions."""
+    hint = error.diag.message_hint
+    return None if hint is None else in_commands(hint)
+
+
+def in_commands(hint: str) -> str:
+    for argument, option in OPTIONS.items():
+        hint = hint.replace(argument, option)
+    return CALL.sub(_command, hint)
+
+
+def _command(call: re.Match[str]) -> str:
+    function, argument = call.groups()
+    if function not in COMMANDS:
+        return call[0]
+    return f"`{' '.join(['pgbaton', COMMANDS[function], argument]).rstrip()}`"

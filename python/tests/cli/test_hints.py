@@ -1,0 +1,86 @@
+"""What a command says to do when it fails can be done at the command line."""
+
+from __future__ import annotations
+
+import re
+import socket
+
+import pytest
+from commands import Command
+
+from pgbaton import Client, _assemble
+from pgbaton.cli import _hints
+from pgbaton.cli._app import COMMANDS, GROUPS, name_of
+
+# Functions that hints name and that no command calls.
+ONLY_SQL = {"ended_jobs_offset", "grant_queue", "revoke_queue"}
+HINT = re.compile(r"hint = (.*?);\n", re.DOTALL)
+TEXT = re.compile(r"'((?:[^']|'')*)'")
+PROGRAMS = [name_of(c) for c in COMMANDS] + [
+    f"{group} {name_of(command)}" for group, (_, commands) in GROUPS.items() for command in commands
+]
+
+
+def hints() -> list[str]:
+    """All texts of the server's hints."""
+    files = _assemble.function_files(_assemble.source_root())
+    found = [part for file in files for part in HINT.findall(file.read_text("utf-8"))]
+    texts = [text for part in found for text in TEXT.findall(part)]
+    return [text.replace("''", "'").replace("%s", "7") for text in texts]
+
+
+def test_every_function_in_a_hint_becomes_a_command() -> None:
+    named = {name for hint in hints() for name, _ in _hints.CALL.findall(hint)}
+    left = {n for hint in hints() for n, _ in _hints.CALL.findall(_hints.in_commands(hint))}
+    assert left <= ONLY_SQL
+    assert _hints.COMMANDS.keys() | ONLY_SQL == named
+
+
+def test_every_argument_in_a_hint_becomes_an_option() -> None:
+    assert any("=>" in hint for hint in hints())
+    assert [hint for hint in hints() if "=>" in _hints.in_commands(hint)] == []
+
+
+def test_the_commands_exist(run: Command) -> None:
+    for command in _hints.COMMANDS.values():
+        words, *options = re.split(" (?=--)", command)
+        assert words in PROGRAMS
+        said = run.out(*words.split(), "--help")
+        assert all(option.split()[0] in said for option in options)
+    for option, words in (("--skip-duplicates", "enqueue"), ("--force", "queue update")):
+        assert option in _hints.OPTIONS.values()
+        assert option in run.out(*words.split(), "--help")
+
+
+def test_an_id_stays_in_the_command() -> None:
+    assert _hints.in_commands("pgbaton.why_not_running(7) says what it is doing.") == (
+        "`pgbaton job why 7` says what it is doing."
+    )
+
+
+def test_hints_of_the_database(run: Command, client: Client) -> None:
+    said = run("stats", "nope").stderr
+    assert "`pgbaton queue create`" in said
+    assert "`pgbaton queue list`" in said
+    job_id = client.enqueue_job("mail")
+    assert f"`pgbaton job why {job_id}`" in run("job", "retry", job_id).stderr
+
+
+def test_no_database_is_named(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PGBATON_DSN", raising=False)
+    monkeypatch.setenv("PGHOST", "/nowhere")
+    said = run("stats").stderr.splitlines()
+    assert said[1] == f"hint: {_hints.NO_DATABASE}"
+    assert run("stats", "--dsn", "host=/nowhere").stderr.count("hint") == 0
+
+
+@pytest.mark.parametrize("command", ["metrics", "serve"])
+def test_a_port_that_is_taken(run: Command, client: Client, command: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        failed = run(command, "--port", port)
+    assert failed.exit_code == 1
+    assert failed.stderr.splitlines()[-2:] == [
+        f"pgbaton: port {port} of 127.0.0.1 is in use",
+        "hint: Pass another --port, or stop what has it.",
+    ]
