@@ -3,6 +3,7 @@ returns void
 language plpgsql volatile
 as $$
 declare
+    v_released_from constant bigint := pgbaton._released_from();
     v_horizon pgbaton.watermark;
     v_is_proven boolean;
     v_bound record;
@@ -43,7 +44,7 @@ begin
         delete from pgbaton.rewind as r
         where r.ctid = any (array(
             select w.ctid from pgbaton.rewind as w
-            where w.lane_id = _advance.lane_id and w.position >= start
+            where w.lane_id = _advance.lane_id and w.id >= v_released_from and w.position >= start
                 and w.position < (
                     select b.value from bound as b
                     where b.value >= b.watermark or b.value >= start + step

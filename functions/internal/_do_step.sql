@@ -14,11 +14,13 @@ begin
         when 'workers' then delete from pgbaton.worker as w where w.heartbeat_at < at - interval '1 day';
         when 'lease losses' then perform pgbaton._merge_lease_losses();
         when 'keys' then return jsonb_build_object('keys_healed', pgbaton._heal_keys(10000));
-        when 'sweep' then return pgbaton._sweep();
+        when 'sweep' then
+            return pgbaton._sweep(not pgbaton._was_maintained(date_bin('10 minutes', at, 'epoch'), at));
         when 'times ahead' then perform pgbaton._forget_times_ahead(at);
         when 'due jobs' then
             return jsonb_build_object('made_due', pgbaton._make_due(since, at, max_spans, subject::bigint));
         when 'released keys' then perform pgbaton._pass_released(pgbaton._released_from(subject::xid8));
+        when 'rewinds' then perform pgbaton._gather_rewinds(subject::xid8);
         when 'ended leases' then
             return jsonb_build_object('recovered', pgbaton._recover(
                 pgbaton._ended_leases(since, at, max_spans, null, subject::bigint), 'the lease ended'

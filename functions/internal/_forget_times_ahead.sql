@@ -10,7 +10,10 @@ begin
         delete from pgbaton.watermark as w
         where w.ctid = any (array(
             select f.ctid from pgbaton.watermark as f
-            where f.kind not in ('lane', 'horizon', 'released', 'release_horizon') and f.recorded_at > at + interval '10 seconds'
+            -- By their value: of those that were dropped no dead rows are read.
+            where f.kind = any (array['due', 'lease', 'sweep', 'maintenance', 'partitions', 'retention', 'clock'])
+                and f.lane_id = any (array[0, 1]) and f.value > pgbaton._micros(at)
+                and f.recorded_at > at + interval '10 seconds'
             for update skip locked
         ))
         returning w.recorded_at

@@ -24,14 +24,21 @@ begin
                     ), 0)
                     else 0
                 end as watermark,
-                case
-                    when exists (select from pgbaton.rewind) then (
-                        select r.position from pgbaton.rewind as r
-                        where r.lane_id = l.id
-                        order by r.lane_id, r.position
+                (
+                    select min(r.position) from pgbaton.rewind as r
+                    -- From the first that there is: null, and nothing is read, when there is none.
+                    where r.lane_id = l.id and r.id >= (
+                        select o.id from pgbaton.rewind as o
+                        where o.id >= coalesce((
+                            select w.value from pgbaton.watermark as w
+                            where w.kind = 'released' and w.lane_id = 0
+                            order by w.kind desc, w.lane_id desc, w.value desc
+                            limit 1
+                        ), 0)
+                        order by o.id
                         limit 1
                     )
-                end as rewind
+                ) as rewind
             offset 0
         ) as f
         cross join lateral (

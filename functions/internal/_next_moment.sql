@@ -21,20 +21,7 @@ begin
                 limit 1
             ) + interval '1 microsecond'
         )
-        from (
-            select
-                pgbaton._since(coalesce((
-                    select w.value from pgbaton.watermark as w
-                    where w.kind = 'due' and w.lane_id = 0
-                    order by w.kind desc, w.lane_id desc, w.value desc limit 1
-                ), 0)) as due_from,
-                pgbaton._since(coalesce((
-                    select w.value from pgbaton.watermark as w
-                    where w.kind = 'lease' and w.lane_id = 0
-                    order by w.kind desc, w.lane_id desc, w.value desc limit 1
-                ), 0)) as leases_from
-            offset 0
-        ) as w
+        from pgbaton._upkeep_bounds() as w
     );
 end;
 $$;

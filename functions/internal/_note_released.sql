@@ -14,9 +14,11 @@ begin
         and (w.below_xid <= v_xmin or w.recorded_at < at - interval '5 seconds')
     order by w.kind desc, w.lane_id desc, w.value desc
     limit 1;
-    v_from := least(v_horizon.value + 1, (
-        select r.id from pgbaton.baton_release as r where r.id >= released_from order by r.id limit 1
-    ));
+    v_from := least(
+        v_horizon.value + 1,
+        (select r.id from pgbaton.baton_release as r where r.id >= released_from order by r.id limit 1),
+        (select r.id from pgbaton.rewind as r where r.id >= released_from order by r.id limit 1)
+    );
     if v_from >= released_from + 16 then
         insert into pgbaton.watermark (kind, lane_id, value, below_xid, recorded_at)
         values (
@@ -30,4 +32,4 @@ begin
 end;
 $$;
 comment on function pgbaton._note_released(bigint, timestamptz) is
-'Notes the id before which all release rows are settled, so that claims need not read what became of them.';
+'Notes the id before which all release rows and rewinds are settled, so that claims need not read what became of them.';

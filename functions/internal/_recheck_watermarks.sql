@@ -3,28 +3,32 @@ returns bigint
 language plpgsql volatile
 as $$
 declare
+    v_released_from constant bigint := pgbaton._released_from();
     v_count bigint;
 begin
-    with doubted as (
-        select
-            w.lane_id, max(w.value) as up_to,
-            coalesce(max(w.value) filter (where w.below_xid < _recheck_watermarks.proven), 0) as start
-        from pgbaton.watermark as w
-        where w.kind = 'lane'
-        group by w.lane_id
-        having bool_or(w.below_xid >= _recheck_watermarks.proven)
-    )
     insert into pgbaton.rewind (lane_id, position)
-    select d.lane_id, f.position
-    from doubted as d
+    select l.id, f.position
+    from pgbaton.lane as l
+    cross join lateral (
+        select w.value as up_to, w.below_xid from pgbaton.watermark as w
+        where w.kind = 'lane' and w.lane_id = l.id
+        order by w.kind desc, w.lane_id desc, w.value desc
+        limit 1
+    ) as d
     cross join lateral (
         select s.position from pgbaton.span as s
-        where s.lane_id = d.lane_id and s.ready and s.position >= d.start and s.position < d.up_to
+        where s.lane_id = l.id and s.ready and s.position < d.up_to and s.position >= coalesce((
+            select w.value from pgbaton.watermark as w
+            where w.kind = 'lane' and w.lane_id = l.id and w.below_xid < _recheck_watermarks.proven
+            order by w.kind desc, w.lane_id desc, w.value desc
+            limit 1
+        ), 0)
         order by s.lane_id, s.position
         limit 1
     ) as f
-    where not exists (
-        select from pgbaton.rewind as r where r.lane_id = d.lane_id and r.position <= f.position
+    where l.has_watermark and d.below_xid >= _recheck_watermarks.proven and not exists (
+        select from pgbaton.rewind as r
+        where r.lane_id = l.id and r.id >= v_released_from and r.position <= f.position
     );
     get diagnostics v_count = row_count;
     return v_count;

@@ -1,4 +1,4 @@
-create or replace function pgbaton._sweep()
+create or replace function pgbaton._sweep(is_full boolean default false)
 returns jsonb
 language plpgsql volatile
 as $$
@@ -17,21 +17,25 @@ begin
     where w.kind = 'sweep' and w.lane_id = 0
     order by w.kind desc, w.lane_id desc, w.value desc
     limit 1;
-    -- Every ten minutes nothing is taken as proven: then it reads everything, also what died under an old snapshot.
-    if date_bin('10 minutes', v_now, 'epoch') <= v_last.recorded_at then
-        v_proven := v_last.below_xid;
+    -- In full nothing is taken as proven: then it reads everything, also what died under an old snapshot.
+    if not is_full then
+        v_proven := coalesce(v_last.below_xid, v_proven);
     end if;
 
     v_done := v_done || pgbaton._try_spans('due jobs', v_now, pgbaton._proven_time('due', v_proven), 10000);
     v_failed := v_failed || coalesce(v_done -> 'failed', '{}');
     v_done := v_done || pgbaton._try_step('released keys', v_now, v_proven::text);
     v_failed := v_failed || coalesce(v_done -> 'failed', '{}');
+    v_done := v_done || pgbaton._try_step('rewinds', v_now, v_proven::text);
+    v_failed := v_failed || coalesce(v_done -> 'failed', '{}');
     v_done := v_done || pgbaton._try_spans('ended leases', v_now, pgbaton._proven_time('lease', v_proven), 1000);
     v_failed := v_failed || coalesce(v_done -> 'failed', '{}');
     v_done := v_done || pgbaton._try_step('lanes', v_now, v_proven::text);
     v_failed := v_failed || coalesce(v_done -> 'failed', '{}');
-    v_done := v_done || pgbaton._try_step('watermarks', v_now);
-    v_failed := v_failed || coalesce(v_done -> 'failed', '{}');
+    if is_full then
+        v_done := v_done || pgbaton._try_step('watermarks', v_now);
+        v_failed := v_failed || coalesce(v_done -> 'failed', '{}');
+    end if;
     if v_failed <> '{}' then
         perform pgbaton._try_step('note of failures', v_now, v_failed::text);
     end if;
@@ -49,8 +53,8 @@ begin
     return v_done || jsonb_build_object('failed', v_failed);
 end;
 $$;
-comment on function pgbaton._sweep() is
+comment on function pgbaton._sweep(boolean) is
 'The thorough upkeep: finds what the watermarks of the claim may have passed by. Watermarks whose transactions
-had ended at the last sweep were proven then; every ten minutes it looks behind those as well. Bounded and
-without waiting for locks, so that it may run within a claim or wait_for_jobs, and in several sessions at once. A step
-that fails does not hinder the others, nor the claim.';
+had ended at the last sweep were proven then; is_full, as run_maintenance has it every ten minutes, looks behind those as
+well and drops those of which a higher one will do. Bounded and without waiting for locks, so that it may run within a
+claim or wait_for_jobs, and in several sessions at once. A step that fails does not hinder the others, nor the claim.';

@@ -19,7 +19,7 @@ begin
     perform set_config('pgbaton.tended_at', pgbaton._micros(at)::text, false);
     -- One statement: starting two costs more than what they read.
     select
-        w.due_from, w.leases_from, w.horizon, coalesce(w.horizon_at < at - interval '0.5 seconds', true), w.release_horizon,
+        w.due_from, w.leases_from, coalesce(h.value, 0), coalesce(h.recorded_at < at - interval '0.5 seconds', true), w.release_horizon,
         w.released_from, w.swept_at not between
             pgbaton._micros(at - interval '10 seconds') and pgbaton._micros(at + interval '10 seconds'),
         exists (select from pgbaton.baton_release as r where r.id >= w.released_from offset 0),
@@ -37,42 +37,12 @@ begin
         )
     into v_due_from, v_leases_from, v_horizon, v_is_horizon_old, v_release_horizon, v_released_from, v_is_sweep_due,
         v_has_released, v_has_due, v_has_ended
-    from (
-        select
-            pgbaton._since(coalesce((
-                select w.value from pgbaton.watermark as w
-                where w.kind = 'due' and w.lane_id = 0
-                order by w.kind desc, w.lane_id desc, w.value desc limit 1
-            ), 0)) as due_from,
-            pgbaton._since(coalesce((
-                select w.value from pgbaton.watermark as w
-                where w.kind = 'lease' and w.lane_id = 0
-                order by w.kind desc, w.lane_id desc, w.value desc limit 1
-            ), 0)) as leases_from,
-            coalesce(h.value, 0) as horizon, h.recorded_at as horizon_at,
-            coalesce((
-                select w.value from pgbaton.watermark as w
-                where w.kind = 'release_horizon' and w.lane_id = 0
-                order by w.kind desc, w.lane_id desc, w.value desc limit 1
-            ), 0) as release_horizon,
-            coalesce((
-                select w.value from pgbaton.watermark as w
-                where w.kind = 'released' and w.lane_id = 0
-                order by w.kind desc, w.lane_id desc, w.value desc limit 1
-            ), 0) as released_from,
-            coalesce((
-                select w.value from pgbaton.watermark as w
-                where w.kind = 'sweep' and w.lane_id = 0
-                order by w.kind desc, w.lane_id desc, w.value desc limit 1
-            ), 0) as swept_at
-        from (select 1) as one
-        left join (
-            select w.value, w.recorded_at from pgbaton.watermark as w
-            where w.kind = 'horizon' and w.lane_id = 0
-            order by w.kind desc, w.lane_id desc, w.value desc limit 1
-        ) as h on true
-        offset 0
-    ) as w;
+    from pgbaton._upkeep_bounds() as w
+    left join (
+        select n.value, n.recorded_at from pgbaton.watermark as n
+        where n.kind = 'horizon' and n.lane_id = 0
+        order by n.kind desc, n.lane_id desc, n.value desc limit 1
+    ) as h on true;
     perform pgbaton._note_horizon(v_horizon, v_is_horizon_old, v_release_horizon, at);
 
     if v_has_due then

@@ -20,7 +20,7 @@ begin
     if not pg_try_advisory_xact_lock(pgbaton._lock_class(), 0) then
         return jsonb_build_object('skipped', 'another session is at it');
     end if;
-    if once_a_minute and pgbaton._was_maintained(date_bin('1 minute', v_now, 'epoch')) then
+    if once_a_minute and pgbaton._was_maintained(date_bin('1 minute', v_now, 'epoch'), v_now) then
         return jsonb_build_object('skipped', 'it was done in this minute');
     end if;
     foreach v_step in array array[

@@ -5,7 +5,7 @@ create table pgbaton.baton_release (
     singleton_key text not null
 );
 create sequence pgbaton.baton_release_id_seq as bigint owned by pgbaton.baton_release.id;
-comment on sequence pgbaton.baton_release_id_seq is 'Numbers of baton_release.';
+comment on sequence pgbaton.baton_release_id_seq is 'Numbers of baton_release and rewind.';
 -- The transaction id first, then the number: see _note_horizon.
 alter table pgbaton.baton_release alter column id set default
 case when pg_current_xact_id() is not null then nextval('pgbaton.baton_release_id_seq') end;
@@ -206,12 +206,17 @@ comment on column pgbaton.watermark.below_xid is
 comment on column pgbaton.watermark.recorded_at is 'When it was noted.';
 
 create table pgbaton.rewind (
+    -- As that of baton_release, and from the same sequence, so that one watermark holds for both.
+    id bigint not null default case
+        when pg_current_xact_id() is not null then nextval('pgbaton.baton_release_id_seq')
+    end constraint rewind_pkey primary key,
     lane_id integer not null,
     position bigint not null
 );
 comment on table pgbaton.rewind is
 'Positions below a lane''s watermark that became claimable again (released or recovered jobs). Scans start
 there until they are gone.';
+comment on column pgbaton.rewind.id is 'Number: a new one each time that the row is written.';
 comment on column pgbaton.rewind.lane_id is 'The lane.';
 comment on column pgbaton.rewind.position is 'Where to start.';
 

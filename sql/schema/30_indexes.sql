@@ -31,7 +31,7 @@ create index schedule_queue_id_idx on pgbaton.schedule (queue_id);
 create index queue_grant_role_name_idx on pgbaton.queue_grant (role_name);
 create index dedup_job_id_idx on pgbaton.dedup (job_id);
 create index watermark_value_idx on pgbaton.watermark (kind, lane_id, value);
-create index rewind_lane_idx on pgbaton.rewind (lane_id, position);
+create index rewind_lane_idx on pgbaton.rewind (lane_id, id);
 create index baton_release_key_idx on pgbaton.baton_release (queue_id, singleton_key);
 -- health: what claims set aside.
 create index audit_set_aside_idx on pgbaton.audit (at) where action = 'set_aside';
@@ -45,5 +45,4 @@ alter table pgbaton.job_history_default replica identity full;
 alter table pgbaton.job_error replica identity full;
 alter table pgbaton.job_error_default replica identity full;
 alter table pgbaton.watermark replica identity full;
-alter table pgbaton.rewind replica identity full;
 alter table pgbaton.lease_loss replica identity full;
