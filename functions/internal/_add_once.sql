@@ -42,10 +42,7 @@ begin
             queue, v_new.payloads, v_new.singleton_keys, v_new.lane_ids, v_new.run_ats, null, lane_id
         ) as i (id)
     );
-    update pgbaton.dedup as d
-    set job_id = n.job_id
-    from unnest(v_new.dedup_ids, v_job_ids) as n (dedup_id, job_id)
-    where d.queue_id = queue.id and d.dedup_id = n.dedup_id;
+    perform pgbaton._note_job_ids(queue.id, v_new.dedup_ids, v_job_ids);
     return cardinality(v_job_ids);
 end;
 $$;

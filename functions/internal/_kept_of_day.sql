@@ -2,16 +2,26 @@ create or replace function pgbaton._kept_of_day(day date, at timestamptz)
 returns bigint[]
 language plpgsql volatile
 as $$
+declare
+    v_first_id constant bigint := (select min(j.id) from pgbaton.job as j where j.day = _kept_of_day.day);
+    v_last_id constant bigint := (select max(j.id) from pgbaton.job as j where j.day = _kept_of_day.day);
 begin
     return array(
         select g.id
         from (
-            select s.lo, s.hi from pgbaton.span as s where s.day = _kept_of_day.day
+            select s.lo, s.hi from pgbaton.span as s
+            where s.day = _kept_of_day.day and s.lo >= v_first_id and s.lo <= v_last_id
             union all
             select h.lo, h.hi
-            from pgbaton.job_history as h
-            cross join lateral (select n.retention from pgbaton.queue as n where n.id = h.queue_id offset 0) as q
-            where h.day = _kept_of_day.day and h.finished_at > pgbaton._after(at, -q.retention)
+            from (
+                -- What ended last comes first, so that a day of which much is kept is not read as a whole.
+                select n.* from pgbaton.job_history as n
+                where n.day = _kept_of_day.day and n.finished_at > (
+                    select pgbaton._after(at, -q.retention) from pgbaton.queue as q where q.id = n.queue_id
+                )
+                order by n.lo desc
+                limit 10001
+            ) as h
             union all
             select unnest(c.los), unnest(c.his) from pgbaton.spark_chunk as c where c.day = _kept_of_day.day
         ) as k

@@ -6,22 +6,18 @@ language plpgsql volatile
 as $$
 begin
     -- The n-th new job got the n-th new id.
-    update pgbaton.dedup as d
-    set job_id = n.job_id
-    from (
-        select u.dedup_id, i.job_id
-        from (
-            select w.dedup_id, row_number() over (order by w.ordinal) as nth
-            from unnest(dedup_ids, is_new) with ordinality as w (dedup_id, is_new, ordinal)
+    perform pgbaton._note_job_ids(
+        queue.id,
+        array(
+            select w.dedup_id from unnest(dedup_ids, is_new) with ordinality as w (dedup_id, is_new, ordinal)
             where w.is_new
-        ) as u
-        inner join unnest(new_ids) with ordinality as i (job_id, nth) on i.nth = u.nth
-        where u.dedup_id is not null and i.job_id is not null
-    ) as n
-    where d.queue_id = queue.id and d.dedup_id = n.dedup_id;
+            order by w.ordinal
+        ),
+        new_ids
+    );
 
-    -- What the policy refused may come again under its id.
-    delete from pgbaton.dedup as d where d.queue_id = queue.id and d.job_id = 0 and d.dedup_id = any (dedup_ids);
+    -- What the policy refused may come again under its id. Not by job_id = 0: each new id has left a dead entry there.
+    delete from pgbaton.dedup as d where d.queue_id = queue.id and d.job_id + 0 = 0 and d.dedup_id = any (dedup_ids);
 
     return query
     select

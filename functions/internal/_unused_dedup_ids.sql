@@ -9,7 +9,10 @@ begin
             select w.*, row_number() over (partition by w.dedup_id order by w.ordinal) = 1 as is_first
             from unnest(dedup_ids) with ordinality as w (dedup_id, ordinal)
         ) as u
-        left join pgbaton.dedup as d on d.queue_id = queue.id and d.dedup_id = u.dedup_id
+        -- Each by itself: joined, without statistics, all ids of the queue would be read.
+        left join lateral (
+            select o.job_id from pgbaton.dedup as o where o.queue_id = queue.id and o.dedup_id = u.dedup_id offset 0
+        ) as d on true
     );
 end;
 $$;

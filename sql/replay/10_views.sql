@@ -1,8 +1,7 @@
 -- Barriers: what a caller asks for, which may raise or tell what it sees, is computed for rows of their queues only.
 -- The day is compared as a range: an equality would offer the planner a hash join by day alone, which pairs each job of
 -- the day with every span. A span has at most 64 ids: said once more, so that one job finds its span through the index.
--- The lane is that of the job, so that it cannot come between the two; queue and report are found by their keys,
--- whatever the statistics say.
+-- Lane, queue and report are found by their keys, after the two, whatever the statistics say.
 create or replace view pgbaton.live_jobs with (security_barrier) as
 select
     j.id, q.name as queue, l.job_type, l.tags, l.priority, j.singleton_key, s.state, s.attempt,
@@ -12,7 +11,12 @@ select
 from pgbaton.span as s
 inner join pgbaton.job as j
     on j.day between s.day and s.day and j.id between s.lo and s.hi and s.lo > j.id - 64
-inner join pgbaton.lane as l on j.lane_id = l.id
+cross join
+    lateral (
+        select n.job_type, n.tags, n.priority from pgbaton.lane as n
+        where n.id = j.lane_id
+        offset 0  -- noqa: AM09
+    ) as l
 cross join
     lateral (
         select n.name, n.max_attempts from pgbaton.queue as n
@@ -37,7 +41,12 @@ select
 from pgbaton.job_history as h
 inner join pgbaton.job as j
     on j.day between h.day and h.day and j.id between h.lo and h.hi and h.lo > j.id - 64
-inner join pgbaton.lane as l on j.lane_id = l.id
+cross join
+    lateral (
+        select n.job_type, n.tags, n.priority from pgbaton.lane as n
+        where n.id = j.lane_id
+        offset 0  -- noqa: AM09
+    ) as l
 cross join
     lateral (
         select n.name, n.max_attempts from pgbaton.queue as n

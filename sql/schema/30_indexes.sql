@@ -29,7 +29,7 @@ create index job_history_lo_idx on pgbaton.job_history (lo);
 create index job_error_job_id_idx on pgbaton.job_error (job_id);
 create index schedule_queue_id_idx on pgbaton.schedule (queue_id);
 create index queue_grant_role_name_idx on pgbaton.queue_grant (role_name);
-create index dedup_job_id_idx on pgbaton.dedup (job_id);
+create index dedup_job_id_idx on pgbaton.dedup (queue_id, job_id);
 create index watermark_value_idx on pgbaton.watermark (kind, lane_id, value);
 create index rewind_lane_idx on pgbaton.rewind (lane_id, id);
 create index baton_release_key_idx on pgbaton.baton_release (queue_id, singleton_key);
