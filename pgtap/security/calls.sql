@@ -27,7 +27,8 @@ from (
         list_queues,grant_queue,revoke_queue,
         blocked_keys,cancel_jobs,cleanup_expired_jobs,create_schedule,delete_dead_job,delete_job,delete_jobs,drop_schedule,
         get_blocked_keys,get_dead_job,kv_delete,list_dead_jobs,list_schedules,pause_schedule,purge_dead_jobs,
-        requeue_dead_job,reset_fifo_key,reset_running_jobs,retry_job,retry_jobs,skip_job,why_not_running,act_on_jobs,run_schedule
+        change_priority,requeue_dead_job,reschedule_job,reset_fifo_key,reset_running_jobs,retry_job,retry_jobs,skip_job,
+        why_not_running,act_on_jobs,run_schedule
     }')
 ) as w (who, names);
 
@@ -43,6 +44,7 @@ create temporary table token as select distinct lease_token as token from pgbato
 select pgbaton.fail_job(id, 'no', token, false) from id, token where name = 'failed';
 select pgbaton.complete_job(id, lease_token => token) from id, token where name = 'completed';
 select pgbaton.cancel_jobs(job_ids => array[id]) from id where name = 'cancelling';
+insert into id select 'scheduled', pgbaton.enqueue_job('q', run_at => '2100-01-01');
 select pgbaton.enqueue_job('f', singleton_key => 'k', keys_if_undelivered => '[["k"]]') as f1 \gset
 select pgbaton.enqueue_job('f', singleton_key => 'k') as f2 \gset
 select pgbaton.fail_job(id, 'no', lease_token) from pgbaton.claim_job_batch('w', '{f}');
@@ -54,7 +56,7 @@ create temporary table sample (functions text, argument text, value text);
 insert into sample values
 ('^create_(fifo_)?queue$', 'queue', 'new'), ('^(drop_queue|set_fifo_mode)$', 'queue', 'empty'),
 ('_key$|^get_blocked_keys$', 'queue', 'f'), ('', 'queue', 'q'), ('', 'singleton_key', 'k'), ('', 'reason', 'because'),
-('^(retry|skip|delete)_job$|dead_job$', 'job_id', '<failed>'), ('^acknowledge|^stop_job_with_retry', 'job_id', '<cancelling>'), ('', 'job_id', '<active>'),
+('^(retry|skip|delete)_job$|dead_job$', 'job_id', '<failed>'), ('^acknowledge|^stop_job_with_retry', 'job_id', '<cancelling>'), ('^(reschedule_job|change_priority)$', 'job_id', '<scheduled>'), ('', 'job_id', '<active>'), ('', 'priority', '7'),
 ('', 'job_ids', '{<active>}'), ('', 'lease_token', '<token>'), ('', 'worker_id', 'w'),
 ('', 'payload', '{}'), ('', 'payloads', '{1,2}'), ('', 'jobs', '[{}]'), ('', 'topic', 'news'), ('', 'topic_pattern', 'news.#'),
 ('', 'dedup_id', 'active'), ('', 'error_message', 'no'), ('', 'error_messages', '{no}'), ('', 'was_executing', 'true'),

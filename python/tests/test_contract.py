@@ -135,6 +135,7 @@ def test_docstrings_name_every_parameter_with_its_default(functions: dict[str, F
                 "00:00:30": "30 seconds",
                 "00:01:00": "1 minute",
                 "00:05:00": "5 minutes",
+                "00:15:00": "15 minutes",
                 "01:00:00": "1 hour",
             }
             wanted = {"": "''", "00:00:00": "0"}.get(default) or spoken.get(default, default)
@@ -473,6 +474,12 @@ def repair(client: Client) -> None:
     assert client.get_job(first).resolution == "skipped"
     fail_next(client, second)
     client.delete_job("orders", second)
+    later = datetime.now(UTC) + timedelta(hours=1)
+    assert client.reschedule_job("orders", third, later) == "ok"
+    assert client.get_job(third).run_at == later
+    assert client.change_priority("orders", third, priority=200) == "ok"
+    assert client.get_job(third).priority == 200
+    assert client.reschedule_job("orders", third) == "ok"
     assert claim_one(client, third) == "worker"
     assert client.mark_worker_unresponsive("worker") == 1
     assert client.recover_stale_jobs(timeout=timedelta(0), queue="orders") == 0

@@ -14,6 +14,7 @@ from pgbaton._arguments import (
     JobSearch,
     Json,
     boolean,
+    instant,
     integer,
     integers,
     interval,
@@ -215,6 +216,59 @@ class OperatorCalls(Caller):
         """
         self._run(
             "skip_job", {"queue": text(queue), "job_id": integer(job_id)}, reason=text(reason)
+        )
+
+    def reschedule_job(self, queue: str, job_id: int, run_at: datetime | None = None) -> str:
+        """Moves a job that is not claimed, waits for its time or for a retry: it runs from then on.
+
+        The order within a key never changes. The job that holds a FIFO key keeps it: its key waits
+        with it. In its lane a job that becomes due stands behind those that were claimable before.
+
+        Args:
+            queue (str): where it is.
+            job_id (int): which.
+            run_at (datetime): when, with a time zone; default at once.
+
+        Returns:
+            str: ok, or in_line when other jobs of its key stand before it and run first.
+
+        Raises:
+            UnknownQueue: there is no such queue.
+            UnknownJob: there is no such job in the queue.
+            InvalidState: a worker has it, or it failed or ended.
+            psycopg.errors.InvalidParameterValue: run_at is not of the years 1 to 9999.
+        """
+        return self._value(
+            str,
+            "reschedule_job",
+            {"queue": text(queue), "job_id": integer(job_id)},
+            run_at=instant(run_at),
+        )
+
+    def change_priority(self, queue: str, job_id: int, priority: int) -> str:
+        """Gives a job that is not claimed, or waits for its time or a retry, another priority.
+
+        Among jobs of one priority it stands where its enqueue put it. The order within a key never
+        changes: the priority counts when its turn in the key has come.
+
+        Args:
+            queue (str): where it is.
+            job_id (int): which.
+            priority (int): larger is claimed first.
+
+        Returns:
+            str: ok, or in_line when other jobs of its key stand before it and run first.
+
+        Raises:
+            UnknownQueue: there is no such queue.
+            UnknownJob: there is no such job in the queue.
+            InvalidState: a worker has it, or it failed or ended.
+            TooManyLanes: the queue may have no more distinct labels.
+        """
+        return self._value(
+            str,
+            "change_priority",
+            {"queue": text(queue), "job_id": integer(job_id), "priority": integer(priority)},
         )
 
     def delete_job(self, queue: str, job_id: int) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, cast
 import typer
 
 from pgbaton._arguments import JobFilter
+from pgbaton.client import Client
 from pgbaton.cli._errors import say
 from pgbaton.cli._io import (
     AsJson,
@@ -17,6 +18,7 @@ from pgbaton.cli._io import (
     Yes,
     client_of,
     confirm,
+    instant,
     print_answer,
     print_done,
     print_json,
@@ -93,6 +95,41 @@ def skip(
     print_done({"skipped": len(jobs)}, f"skipped {_several(jobs)}", as_json)
 
 
+def reschedule(
+    jobs: JobIds,
+    at: Annotated[
+        str | None,
+        typer.Option(help="When, ISO 8601; local time without a zone. Default: at once."),
+    ] = None,
+    dsn: Dsn = "",
+    as_json: AsJson = False,
+) -> None:
+    """Move jobs that are not claimed, or wait for their time or a retry, to another time."""
+    _move(jobs, dsn, as_json, lambda c, queue, job: c.reschedule_job(queue, job, instant(at)))
+
+
+def priority(
+    jobs: JobIds,
+    to: Annotated[int, typer.Option(help="Larger runs first.")],
+    dsn: Dsn = "",
+    as_json: AsJson = False,
+) -> None:
+    """Give jobs that are not claimed, or wait for their time or a retry, another priority."""
+    _move(jobs, dsn, as_json, lambda c, queue, job: c.change_priority(queue, job, to))
+
+
+def _move(
+    jobs: list[int], dsn: str, as_json: bool, move: Callable[[Client, str, int], str]
+) -> None:
+    with transaction_of(dsn) as client:
+        verdicts = [move(client, client.get_job(job).queue, job) for job in jobs]
+    in_line = verdicts.count("in_line")
+    said = f"moved {_several(jobs)}"
+    if in_line:
+        said += f"; {in_line:,} of them stay behind other jobs of their key"
+    print_done({"moved": len(jobs), "in_line": in_line}, said, as_json)
+
+
 def cancel(
     jobs: Annotated[list[int] | None, typer.Argument(help="Ids of the jobs.")] = None,
     tag: Annotated[
@@ -146,4 +183,13 @@ def _several(jobs: list[int]) -> str:
     return f"{'job' if len(jobs) == 1 else 'jobs'} {', '.join(map(str, jobs))}"
 
 
-COMMANDS: list[Callable[..., Any]] = [show, why, retry, skip, cancel, delete]
+COMMANDS: list[Callable[..., Any]] = [
+    show,
+    why,
+    retry,
+    skip,
+    reschedule,
+    priority,
+    cancel,
+    delete,
+]

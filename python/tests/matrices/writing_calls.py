@@ -242,6 +242,16 @@ RECIPES: dict[str, dict[str, str]] = {
         for action in ("retry", "skip", "requeue", "cancel", "delete", "erase")
     },
     "run_schedule": {"": "select pgbaton.run_schedule('schedule of ' || %(queue)s)"},
+    "reschedule_job": {
+        "next, later": "select pgbaton.reschedule_job(%(queue)s, %(next)s, '2100-01-01')",
+        "behind, later": "select pgbaton.reschedule_job(%(queue)s, %(behind)s, '2100-01-01')",
+        "later, now": "select pgbaton.reschedule_job(%(queue)s, %(later)s)",
+    },
+    "change_priority": {
+        "next": "select pgbaton.change_priority(%(queue)s, %(next)s, 200)",
+        "behind": "select pgbaton.change_priority(%(queue)s, %(behind)s, 200)",
+        "later": "select pgbaton.change_priority(%(queue)s, %(later)s, 200)",
+    },
     "skip_job": {"": "select pgbaton.skip_job(%(queue)s, %(dead)s)"},
     # Queues
     "create_queue": {"": "select pgbaton.create_queue(%(queue)s)"},

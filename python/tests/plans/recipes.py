@@ -106,6 +106,8 @@ FUNCTIONS = {
         "select * from pgbaton.act_on_jobs('retry', '{\"queue\": \"other\"}', max_rows => 10)"
     ),
     "run_schedule": Call("select * from pgbaton.run_schedule('nightly')"),
+    "reschedule_job": Call("select * from pgbaton.reschedule_job('f', <waiting>)"),
+    "change_priority": Call("select * from pgbaton.change_priority('f', <waiting>, 7)"),
     "skip_job": Call("select * from pgbaton.skip_job('f', <blocked>)"),
     "why_not_running": Call("select * from pgbaton.why_not_running(<waiting>)"),
     # producer

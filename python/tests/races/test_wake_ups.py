@@ -35,6 +35,7 @@ NEVER = {
         "run_maintenance recover_stale_jobs",
     "another role's queues: test_a_grant_wakes": "grant_queue revoke_queue",
     "leases only: test_a_shorter_lease_wakes": "update_queue",
+    "it was claimable before: test_a_job_that_changes_its_lane_is_not_missed": "change_priority",
     "test_order_that_is_given_up_wakes, since it waits for open producers": "set_fifo_mode",
 }  # fmt: skip
 
@@ -88,6 +89,9 @@ class Scene:
     def schedule_one_before_another(self) -> None:
         self.job = self.db.enqueue("q", self.key, run_at="2100-01-01")
         self.db.enqueue("q", self.key)
+
+    def schedule_one(self) -> None:
+        self.job = self.db.enqueue("q", self.key, run_at="2100-01-01")
 
     def subscribe(self) -> None:
         self.db.rows("select pgbaton.subscribe('q', 'news')")
@@ -171,6 +175,7 @@ WAYS = {
         Way("act_on_jobs('erase', '{\"queue\": \"q\"}')", FAILED_TWO, ("fifo",)),
         Way("run_schedule('s')", Scene.make_schedule),
         Way("reset_fifo_key('q', 'k', 'why')", FAILED_TWO, ("fifo",)),
+        Way("reschedule_job('q', %(job)s)", Scene.schedule_one),
         Way("resume_key('q', 'k')", Scene.pause_key, ("fifo", "continue", "singleton", "stately")),
         Way("resume_queue('q')", Scene.pause_queue),
     ]
@@ -391,6 +396,26 @@ def test_every_function_has_its_way(open_session: Open) -> None:
 
 
 # Ways that need something else
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("end", ["commit", "rollback"])
+def test_a_job_that_changes_its_lane_is_not_missed(
+    open_session: Open, level: str, end: str
+) -> None:
+    db, a, session = open_session(), open_session(), open_session()
+    session.rows(f"set default_transaction_isolation = '{level}'")
+    db.rows("select pgbaton.create_queue('q')")
+    job = db.enqueue("q")
+    a.begin()
+    a.rows("select pgbaton.change_priority('q', %s, 7)", job)
+    sleeper = Sleeper(session)
+    for _ in range(5):
+        sleeper.look()
+        assert sleeper.jobs == [], "the row is locked"
+    a.end(end)
+    sleeper.passes()
+    assert sleeper.jobs == [job]
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,8 @@ CALLS = {
     "delete_jobs": "select pgbaton.delete_jobs(job_ids => array[%(job)s])",
     "retry_job": "select pgbaton.retry_job('mine', %(job)s)",
     "retry_jobs": "select pgbaton.retry_jobs('mine')",
+    "reschedule_job": "select pgbaton.reschedule_job('mine', %(job)s)",
+    "change_priority": "select pgbaton.change_priority('mine', %(job)s, 7)",
     "skip_job": "select pgbaton.skip_job('mine', %(job)s)",
     "delete_job": "select pgbaton.delete_job('mine', %(job)s)",
     "act_on_jobs": "select pgbaton.act_on_jobs('retry', jsonb_build_object('ids', array[%(job)s]))",
