@@ -8,7 +8,6 @@ from typing import Annotated, Any, cast
 import typer
 
 from pgbaton._arguments import JobFilter
-from pgbaton.client import Client
 from pgbaton.cli._errors import say
 from pgbaton.cli._io import (
     AsJson,
@@ -25,6 +24,7 @@ from pgbaton.cli._io import (
     print_record,
     transaction_of,
 )
+from pgbaton.client import Client
 
 
 def show(job: JobId, dsn: Dsn = "", as_json: AsJson = False) -> None:

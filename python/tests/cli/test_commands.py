@@ -239,6 +239,19 @@ def test_dead_letters(run: Command, client: Client) -> None:
     assert run("dlq", "list").stderr == "no dead letters\n"
 
 
+def test_jobs_are_moved_in_time_and_priority(run: Command, client: Client) -> None:
+    first, second = client.enqueue_batch("orders", [1, 2], ["a", "a"])
+    said = run("job", "reschedule", first, second, "--at", "2100-01-01T00:00+00:00")
+    assert f"moved jobs {first}, {second}; 1 of them stay behind other jobs" in said.stderr
+    assert [client.get_job(job).run_at.year for job in (first, second)] == [2100, 2100]
+    assert run.json("job", "reschedule", first) == {"moved": 1, "in_line": 0}
+    assert run.json("job", "priority", second, "--to", 7) == {"moved": 1, "in_line": 1}
+    assert client.get_job(second).priority == 7
+    assert "'soon' is no instant" in run("job", "reschedule", first, "--at", "soon").stderr
+    assert run("job", "priority", first, 10**15, "--to", 8).exit_code == 1
+    assert client.get_job(first).priority == 100
+
+
 def test_several_ids_are_all_or_nothing(run: Command, client: Client) -> None:
     dead = [fail_one(client, "mail", None) for _ in range(2)]
     unknown = 10**15

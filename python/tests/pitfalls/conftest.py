@@ -82,5 +82,8 @@ def run_spec(races_dsn: str) -> Callable[[str], None]:
 @pytest.fixture
 def fifo(db: Session) -> Session:
     """The session that arranges and looks, with a FIFO queue q of three attempts."""
-    db.rows("select pgbaton.create_fifo_queue('q', max_attempts => 3, retry_delay => '10 s', retry_backoff => false)")
+    db.rows(
+        "select pgbaton.create_fifo_queue('q', max_attempts => 3, retry_delay => '10 s',"
+        " retry_backoff => false)"
+    )
     return db
