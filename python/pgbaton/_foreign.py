@@ -91,6 +91,13 @@ def _text_clause(function: str, parameters: tuple[str, ...]) -> TextClause:
     return text(statement(function, parameters, False))
 
 
+def plain(statement: str) -> TextClause:
+    """A statement without parameters, for SQLAlchemy."""
+    from sqlalchemy import text
+
+    return text(statement.replace(":", "\\:"))
+
+
 def text_clause(function: str, given: Required) -> tuple[TextClause, dict[str, str | None]]:
     """What SQLAlchemy is to execute."""
     parameters = tuple(given)

@@ -24,7 +24,8 @@ FLOORS = [
     ["_producers", "metrics", "spark"],
     ["demo", "http", "tasks"],
     ["worker"],
-    ["__init__", "cli"],
+    ["__init__", "cli", "testing"],
+    ["django"],
 ]
 
 Graph = Mapping[str, set[str]]

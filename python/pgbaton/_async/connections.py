@@ -55,6 +55,10 @@ class ForeignConnection:
             raise ours from None
         return _foreign.rows(function, kind, answers)
 
+    async def fetch(self, statement: str) -> list[Any]:
+        """The rows of a statement without parameters; none if it returns none."""
+        raise NotImplementedError
+
     async def _answers(self, function: str, given: Required) -> list[str | None]:
         raise NotImplementedError
 
@@ -70,6 +74,11 @@ class SqlAlchemyConnection(ForeignConnection):
         result = await connection.execute(*_foreign.text_clause(function, given))
         return list(result.scalars())
 
+    async def fetch(self, statement: str) -> list[Any]:
+        connection = await self._connection()
+        result = await connection.execute(_foreign.plain(statement))
+        return list(result) if result.returns_rows else []
+
     async def _connection(self) -> Any:
         """A session may have another one in its next transaction."""
         is_session = _foreign.is_session(self._lender)
@@ -81,6 +90,9 @@ class AsyncpgConnection(ForeignConnection):  # async only
 
     async def driver(self) -> object:  # async only
         return getattr(self._lender, "_con", self._lender)  # async only
+
+    async def fetch(self, statement: str) -> list[Any]:  # async only
+        return list(await self._lender.fetch(statement))  # async only
 
     async def _answers(self, function: str, given: Required) -> list[str | None]:  # async only
         statement = _foreign.statement(function, tuple(given), True)  # async only

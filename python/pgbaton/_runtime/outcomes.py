@@ -163,10 +163,17 @@ def message_of(error: BaseException) -> str:
         said = f"its message cannot be read: {broken!r}"
     if isinstance(error, Retry | Fail):
         return cleaned(said)
-    name = type(error).__name__
+    name = name_of(type(error))
     frames = traceback.extract_tb(error.__traceback__)
     where = f" ({frames[-1].filename}:{frames[-1].lineno} in {frames[-1].name})" if frames else ""
     return cleaned(f"{name}: {said}" if said else name, where)
+
+
+def name_of(kind: type[BaseException]) -> str:
+    """As tracebacks have it: with the module, unless it is one of Python's own."""
+    if kind.__module__ in ("builtins", "__main__"):
+        return kind.__qualname__
+    return f"{kind.__module__}.{kind.__qualname__}"
 
 
 def cleaned(message: str, end: str = "") -> str:

@@ -56,6 +56,10 @@ class ForeignConnection:
             raise ours from None
         return _foreign.rows(function, kind, answers)
 
+    def fetch(self, statement: str) -> list[Any]:
+        """The rows of a statement without parameters; none if it returns none."""
+        raise NotImplementedError
+
     def _answers(self, function: str, given: Required) -> list[str | None]:
         raise NotImplementedError
 
@@ -70,6 +74,11 @@ class SqlAlchemyConnection(ForeignConnection):
         connection = self._connection()
         result = connection.execute(*_foreign.text_clause(function, given))
         return list(result.scalars())
+
+    def fetch(self, statement: str) -> list[Any]:
+        connection = self._connection()
+        result = connection.execute(_foreign.plain(statement))
+        return list(result) if result.returns_rows else []
 
     def _connection(self) -> Any:
         """A session may have another one in its next transaction."""

@@ -1,0 +1,60 @@
+"""Runs the tasks of a backend."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import timedelta
+
+from pgbaton._runtime.running import RunningJob
+from pgbaton.django._connections import close_connections, dsn_of
+from pgbaton.django._framework import InvalidTaskBackend, task_backends
+from pgbaton.django.tasks import PgbatonBackend
+from pgbaton.worker import Worker
+
+
+def make_worker(
+    backend: str = "default",
+    queues: Iterable[str] | None = None,
+    *,
+    capacity: int = 10,
+    worker_id: str | None = None,
+    shutdown_timeout: timedelta = timedelta(seconds=30),
+    closes_connections: bool = True,
+) -> Worker:
+    """A worker for the queues of a backend.
+
+    Raises:
+        ValueError: the backend is not pgbaton's, does not have such a queue, or names none.
+    """
+    ours = backend_of(backend)
+    wanted = sorted(set(queues or ours.queues))
+    if not wanted:
+        raise ValueError(f"QUEUES of the backend {backend!r} is empty, which means any: name some")
+    if ours.queues and (unknown := set(wanted) - ours.queues):
+        raise ValueError(f"QUEUES of the backend {backend!r} does not have {sorted(unknown)}")
+    worker = Worker(
+        dsn_of(ours.database),
+        worker_id=worker_id,
+        capacity=capacity,
+        shutdown_timeout=shutdown_timeout,
+    )
+    if closes_connections:
+        worker.around(close_connections)
+
+    # In a thread, also what is async: there it finds the connection that sync_to_async uses.
+    def run(job: RunningJob) -> object:
+        return ours.run(job)
+
+    for queue in wanted:
+        worker.handler(queue)(run)
+    return worker
+
+
+def backend_of(alias: str) -> PgbatonBackend:
+    try:
+        backend = task_backends[alias]
+    except InvalidTaskBackend as error:
+        raise ValueError(str(error)) from error
+    if not isinstance(backend, PgbatonBackend):
+        raise ValueError(f"the backend {alias!r} of the setting TASKS is not PgbatonBackend")
+    return backend
