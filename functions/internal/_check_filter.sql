@@ -28,7 +28,7 @@ begin
         when e.key = 'ids' then jsonb_typeof(e.value) <> 'array' or exists (
             select from jsonb_array_elements(e.value) as i (id) where i.id::text !~ '^[0-9]{1,18}$'
         )
-        when e.key = 'extra_attempts' then e.value::text !~ '^[0-9]{1,7}$'
+        when e.key = 'extra_attempts' then e.value::text !~ '^([0-9]{1,6}|1000000)$'
         else jsonb_typeof(e.value) <> 'string'
     end
     limit 1;

@@ -11,19 +11,21 @@ declare
     v_queue constant pgbaton.queue := pgbaton._require_queue(queue);
     v_job_ids bigint[];
     v_job_id bigint;
-    v_count bigint := 0;
+    v_extra_attempts integer;
+    v_retried bigint[];
 begin
     perform pgbaton._require_action(v_queue, 'operate');
     perform pgbaton._check_filter(filter, array[
         'job_type', 'tags', 'singleton_key', 'error', 'failed_after', 'failed_before', 'payload', 'extra_attempts'
     ]);
+    v_extra_attempts := coalesce((filter ->> 'extra_attempts')::integer, 1);
     -- What somebody else retries meanwhile is passed over.
     v_job_ids := pgbaton._lock_failed(pgbaton._dead_jobs(v_queue.id, filter), false);
-    foreach v_job_id in array v_job_ids loop
-        perform pgbaton.retry_job(queue, v_job_id, coalesce((filter ->> 'extra_attempts')::integer, 1));
-        v_count := v_count + 1;
+    v_retried := pgbaton._retry_at_once(v_queue.name, v_job_ids, v_extra_attempts);
+    for v_job_id in select unnest(v_job_ids) except select unnest(v_retried) order by 1 loop
+        perform pgbaton.retry_job(queue, v_job_id, v_extra_attempts);
     end loop;
-    return v_count;
+    return cardinality(v_job_ids);
 end;
 $$;
 comment on function pgbaton.retry_jobs(text, jsonb) is

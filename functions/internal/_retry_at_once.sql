@@ -1,0 +1,43 @@
+create or replace function pgbaton._retry_at_once(queue text, job_ids bigint[], extra_attempts integer)
+returns bigint[]
+language plpgsql volatile
+as $$
+declare
+    v_sleepers_from constant bigint := pgbaton._sleepers_from();
+    v_now constant timestamptz := pgbaton._now();
+    v_los bigint[];
+    v_positions bigint[];
+    v_lane_ids integer[];
+begin
+    with free as materialized (
+        select s.lo from pgbaton.span as s
+        where s.lo = any (job_ids) and s.state = 'failed' and coalesce(s.policy not in ('stately', 'exclusive'), true)
+            and (s.key_position is null or s.held_key is not null)
+        order by s.lo
+    ), tickets as materialized (
+        select f.lo, nextval('pgbaton.position_seq') as position from free as f
+    )
+    select array_agg(t.lo order by t.lo), array_agg(t.position order by t.lo) into v_los, v_positions
+    from tickets as t;
+    with retried as (
+        update pgbaton.span as s
+        set state = 'retry', ready = true, run_at = v_now, changed_at = v_now,
+            extra_attempts = nullif(coalesce(s.extra_attempts, 0) + _retry_at_once.extra_attempts, 0),
+            position = v_positions[width_bucket(s.lo, v_los)],  -- the place of lo, since they are in order
+            slot = pgbaton._slot(s.policy, 'retry', s.claimed_at, s.attempt, s.held_key, s.lo)
+        where s.lo = any (v_los)
+        returning s.lo, s.lane_id, s.singleton_key
+    ), noted as (
+        insert into pgbaton.audit (at, actor, action, queue, job_id, singleton_key)
+        select v_now, pgbaton._actor(), 'retry_job', queue, r.lo, r.singleton_key from retried as r order by r.lo
+    )
+    select array_agg(distinct r.lane_id) into v_lane_ids from retried as r;
+    if v_lane_ids is not null and exists (select from pgbaton.sleeper as s where s.id >= v_sleepers_from) then
+        perform pgbaton._wake(v_lane_ids);
+    end if;
+    return coalesce(v_los, '{}');
+end;
+$$;
+comment on function pgbaton._retry_at_once(text, bigint[], integer) is
+'What retry_job does, for those of these jobs, which the caller has locked, that need no place in the line of a key:
+all in one statement. Returns them.';
