@@ -23,8 +23,13 @@ begin
         ), h.resolution, (j.options).headers
     into v_info
     from pgbaton.job as j
-    inner join pgbaton.lane as l on l.id = j.lane_id
-    inner join pgbaton.queue as q on q.id = l.queue_id
+    -- By their keys: joined, all lanes would be read when statistics say that they are few.
+    cross join lateral (
+        select n.queue_id, n.job_type, n.tags, n.priority from pgbaton.lane as n where n.id = j.lane_id offset 0
+    ) as l
+    cross join lateral (
+        select n.id, n.name, n.max_attempts from pgbaton.queue as n where n.id = l.queue_id offset 0
+    ) as q
     left join pgbaton.span as s on s.lo > j.id - 64 and s.lo <= j.id and s.hi >= j.id
     left join pgbaton.job_history as h on h.day = j.day and h.lo > j.id - 64 and h.lo <= j.id and h.hi >= j.id
     left join pgbaton.job_report as r on r.job_id = j.id and r.day = j.day

@@ -13,7 +13,7 @@ begin
     -- A live job is found by its span; for another one each day is looked at.
     v_queue_id := coalesce((pgbaton._live_span(job_id)).queue_id, (
         select l.queue_id from pgbaton.job as j
-        inner join pgbaton.lane as l on l.id = j.lane_id
+        cross join lateral (select n.queue_id from pgbaton.lane as n where n.id = j.lane_id offset 0) as l
         where j.id = _take_one.job_id
         limit 1
     ));

@@ -14,6 +14,8 @@ DEAD_OF = DEAD + " and queue_id = (select id from pgbaton.queue where name = '{}
 FEW = 100
 RANGE = 600
 MANY_JOBS = "select 10 * count(*) from pgbaton.job"
+LANES = "select 10 + count(*) from pgbaton.lane"
+HELD = "select count(*) from pgbaton.span where held_key is not null"
 BLOCKED = "select count(*) from pgbaton.span where held_key is not null and not ready"
 
 
@@ -74,7 +76,7 @@ FUNCTIONS = {
     "queue_stats": reads("select * from pgbaton.queue_stats()", f"select ({LIVE}) + ({ENDED})"),
     "wake_ups": Call("select * from pgbaton.wake_ups()"),
     # operator
-    "blocked_keys": Call("select * from pgbaton.blocked_keys('f')", BLOCKED),
+    "blocked_keys": reads("select * from pgbaton.blocked_keys('f')", HELD),
     "cancel_jobs": Call("select * from pgbaton.cancel_jobs(job_ids => '{<waiting>,<active>}')"),
     "cleanup_expired_jobs": reads(
         "select * from pgbaton.cleanup_expired_jobs('2 days 1 hour')",
@@ -114,7 +116,8 @@ FUNCTIONS = {
     "enqueue_batch": Call(
         "select * from pgbaton.enqueue_batch('f', '{1,2}', array['hot', <blocked_key>])"
     ),
-    "enqueue_job": Call("select * from pgbaton.enqueue_job('s', dedup_id => 'new')"),
+    # Of labels that no job had: the lanes of the queue are counted, at most max_lanes.
+    "enqueue_job": Call("select * from pgbaton.enqueue_job('s', dedup_id => 'new')", LANES),
     "enqueue_jobs": Call(
         "select * from pgbaton.enqueue_jobs('limited', '[{\"singleton_key\": \"1\"}]')"
     ),
@@ -166,7 +169,7 @@ FUNCTIONS = {
     ),
     "claim_job_batch": Call(
         "select * from pgbaton.claim_job_batch('w', '{f,s}', batch_size => 20)",
-        "select 20 + count(*) from pgbaton.lane",
+        LANES,
     ),
     "claimed_jobs": Call("select * from pgbaton.claimed_jobs(<token>)"),
     "complete_claim": Call("select * from pgbaton.complete_claim(<token>)"),
@@ -202,6 +205,9 @@ FUNCTIONS = {
 }
 # More ways to call some of them.
 FURTHER = {
+    "enqueue_job of known labels": Call(
+        "select * from pgbaton.enqueue_job('s', job_type => 'plain', tags => '{red}')"
+    ),
     "kv_list of a part": Call("select * from pgbaton.kv_list(array['kv', <limited>])"),
     "list_dead_jobs of all queues": Call(
         "select * from pgbaton.list_dead_jobs(null, 20)", "select 20 * count(*) from pgbaton.queue"
@@ -220,7 +226,7 @@ FURTHER = {
         DEAD_OF.format("limited"),
     ),
     "blocked_keys with busy ones": reads("select * from pgbaton.blocked_keys('f', true)", LIVE),
-    "blocked_keys of all queues": Call("select * from pgbaton.blocked_keys()", BLOCKED),
+    "blocked_keys of all queues": reads("select * from pgbaton.blocked_keys()", HELD),
     "cancel_jobs by tags": Call("select * from pgbaton.cancel_jobs('{t1}')", LIVE),
     "delete_jobs by tags": Call(
         "select * from pgbaton.delete_jobs('{nowhere}')", f"select ({LIVE}) + ({ENDED})"
@@ -247,7 +253,9 @@ VIEWS = {
     "long_blocked_keys": Call(
         "select * from pgbaton.long_blocked_keys", "select count(*) from pgbaton.key_block"
     ),
-    "enqueue_inbox": Call("insert into pgbaton.enqueue_inbox (queue, payload) values ('s', '1')"),
+    "enqueue_inbox": Call(
+        "insert into pgbaton.enqueue_inbox (queue, payload) values ('s', '1')", LANES
+    ),
 }
 FURTHER_VIEWS = {
     "live_jobs by range": Call("select * from pgbaton.live_jobs where range_id = <dead>", RANGE),
