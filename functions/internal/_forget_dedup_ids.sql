@@ -39,5 +39,5 @@ begin
 end;
 $$;
 comment on function pgbaton._forget_dedup_ids(timestamptz) is
-'Forgets producers'' ids after the retention of their queue, about 10000 a call. Of a queue with nothing to forget it reads
-the 200 with the lowest job ids.';
+'Forgets producers'' ids after the retention of their queue, about 10000 a call. Of a queue with nothing to forget it
+reads the 200 with the lowest job ids.';

@@ -12,5 +12,5 @@ begin
 end;
 $$;
 comment on function pgbaton._released_from(xid8) is
-'The id from which on release rows and rewinds are worth reading: all before it are settled. For a sweep only what one before has
-seen to be so, by its transaction (null: all count).';
+'The id from which on release rows and rewinds are worth reading: all before it are settled. For a sweep only what one
+before has seen to be so, by its transaction (null: all count).';

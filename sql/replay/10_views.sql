@@ -11,8 +11,9 @@ select
     s.held_key is not null as holds_key, r.retry_count, r.last_error, r.progress, r.current_stage, s.lo as range_id
 from pgbaton.span as s
 inner join pgbaton.job as j
-    on j.day between s.day and s.day and j.id between s.lo and s.hi and s.lo > j.id - 64
-    and j.id < s.lo + 64 and j.id > s.hi - 64
+    on
+        j.day between s.day and s.day and j.id between s.lo and s.hi and s.lo > j.id - 64
+        and j.id < s.lo + 64 and j.id > s.hi - 64
 cross join
     lateral (
         select n.job_type, n.tags, n.priority from pgbaton.lane as n
@@ -42,8 +43,9 @@ select
     r.retry_count, r.last_error, r.result, h.lo as range_id
 from pgbaton.job_history as h
 inner join pgbaton.job as j
-    on j.day between h.day and h.day and j.id between h.lo and h.hi and h.lo > j.id - 64
-    and j.id < h.lo + 64 and j.id > h.hi - 64
+    on
+        j.day between h.day and h.day and j.id between h.lo and h.hi and h.lo > j.id - 64
+        and j.id < h.lo + 64 and j.id > h.hi - 64
 cross join
     lateral (
         select n.job_type, n.tags, n.priority from pgbaton.lane as n
