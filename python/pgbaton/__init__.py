@@ -51,6 +51,7 @@ from pgbaton.models import (
 from pgbaton.tasks import BadArguments, Codec, JobOptions, Task, task
 from pgbaton.worker import (
     Cancelled,
+    Counts,
     Fail,
     Failure,
     Retry,
@@ -71,6 +72,7 @@ __all__ = [
     "ClaimedJob",
     "Client",
     "Codec",
+    "Counts",
     "DeadJob",
     "Default",
     "DuplicateJob",

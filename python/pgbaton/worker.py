@@ -10,20 +10,32 @@ import secrets
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from types import ModuleType
 from typing import Any, TypeVar
 
 from pgbaton._arguments import Interval, check_duration, integer, interval, several, text
 from pgbaton._runtime.engine import POLL, Engine, Handlers
-from pgbaton._runtime.hooks import Failure, Hooks, as_context_manager
+from pgbaton._runtime.health import answering
+from pgbaton._runtime.hooks import Failure, Hooks, Life, as_context_manager
 from pgbaton._runtime.outcomes import Cancelled, Fail, Retry, Rules, Snooze
 from pgbaton._runtime.running import Handler, RunningJob, current_job
-from pgbaton._runtime.settings import Settings
+from pgbaton._runtime.settings import Counts, Settings
 from pgbaton.tasks import Task
 
-__all__ = ["Cancelled", "Fail", "Failure", "Retry", "RunningJob", "Snooze", "Worker", "current_job"]
+__all__ = [
+    "Cancelled",
+    "Counts",
+    "Fail",
+    "Failure",
+    "Retry",
+    "RunningJob",
+    "Snooze",
+    "Worker",
+    "current_job",
+]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Hook = TypeVar("Hook", bound=Callable[[Failure], Any])
@@ -38,6 +50,9 @@ class Worker:
         worker_id (str): name of the worker, 1 to 255 bytes, not used by another one at the same
             time; default host, process and a random part.
         capacity (int): jobs it holds at once; default 10.
+        queue_capacity (Mapping[str, int]): a capacity of its own for each of these queues, beside
+            the others: its jobs hold up no other queue, and no other its own. Such a queue has
+            two connections and a worker_id of its own, `WORKER_ID QUEUE`. Default none.
         batch_size (int): jobs it claims in one call; default 100.
         tags (Iterable[str]): only jobs that carry all of them; default {}.
         lease (timedelta): how long a claim holds a job; it is extended while a handler runs.
@@ -54,6 +69,9 @@ class Worker:
             database has one, and not through a pooler; default 5 minutes.
         keep_stacks (bool): keep the traceback of a handler that failed, up to 8,000 characters,
             for job_attempts; default true.
+        create_queues (bool): make queues of handlers that are not there, as create_queue does
+            without further settings; needs the rights of an operator. Default false: it waits
+            until somebody creates them, and works for the others.
     """
 
     def __init__(
@@ -62,6 +80,7 @@ class Worker:
         *,
         worker_id: str | None = None,
         capacity: int = 10,
+        queue_capacity: Mapping[str, int] | None = None,
         batch_size: int = 100,
         tags: Iterable[str] = (),
         lease: Interval | None = None,
@@ -72,21 +91,28 @@ class Worker:
         maintenance: bool = True,
         call_timeout: timedelta = timedelta(minutes=5),
         keep_stacks: bool = True,
+        create_queues: bool = False,
     ) -> None:
-        for words in (dsn, worker_id, listen_dsn):
+        own = dict(queue_capacity or {})
+        for words in (dsn, worker_id, listen_dsn, *own):
             text(words)
-        for number in (capacity, batch_size):
+        for number in (capacity, batch_size, *own.values()):
             integer(number)
         for duration in (poll_every, shutdown_timeout, call_timeout):
             check_duration(duration)
         interval(lease)
-        if capacity < 1 or batch_size < 1:
-            raise ValueError(f"capacity is {capacity}, batch_size is {batch_size}: at least 1")
+        if min(capacity, batch_size, *own.values()) < 1:
+            raise ValueError(
+                f"capacity is {capacity}, batch_size is {batch_size}, queue_capacity is {own}:"
+                " at least 1"
+            )
         self.worker_id = worker_id or default_worker_id()
         self._is_named = worker_id is not None
         self._pid = os.getpid()
         self._dsn = dsn
         self._capacity = capacity
+        self._queue_capacity = own
+        self._create_queues = create_queues
         self._batch_size = batch_size
         self._tags = tuple(several(tags))
         self._lease = lease
@@ -100,7 +126,8 @@ class Worker:
         self._handlers = Handlers()
         self._added: set[Callable[..., Any]] = set()
         self._hooks = Hooks()
-        self._engine: Engine | None = None
+        self._engines: list[Engine] = []
+        self._is_stopping = False
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def handler(
@@ -243,41 +270,91 @@ class Worker:
         self._hooks.lifespan = as_context_manager(make)
         return make
 
-    def run(self, dsn: str | None = None) -> None:
+    def run(
+        self, dsn: str | None = None, *, burst: bool = False, health: str | None = None
+    ) -> Counts:
         """Works until it is stopped: by `stop`, SIGTERM or SIGINT, the second one at once.
 
         Args:
             dsn (str): connection string or URL; default the constructor's, else libpq's
                 environment.
+            burst (bool): end as soon as nothing of its queues can be claimed and its handlers
+                have ended. What is due later or stands behind a failed job stays. Default false.
+            health (str): host:port, or :port for all addresses, where GET /healthz (it lives) and
+                /readyz (it has its database and takes jobs) are answered; default nowhere.
+
+        Returns:
+            Counts: what it did.
 
         Raises:
             psycopg.OperationalError: the first connection fails; later it connects again.
-            UnknownQueue: a handler's queue does not exist.
-            ValueError: there is no handler.
+            OSError: health cannot listen there.
+            UnknownQueue: in a burst, a handler's queue does not exist.
+            ValueError: there is no handler, or none for a queue of queue_capacity.
         """
-        asyncio.run(self._run_with_signals(dsn))
+        return asyncio.run(self._run_with_signals(dsn, burst, health))
 
-    async def run_async(self, dsn: str | None = None) -> None:
+    async def run_async(
+        self, dsn: str | None = None, *, burst: bool = False, health: str | None = None
+    ) -> Counts:
         """The same as `run` as part of your event loop; signals are yours then.
 
         Args:
             dsn (str): connection string or URL; default the constructor's, else libpq's
                 environment.
+            burst (bool): end as soon as nothing of its queues can be claimed and its handlers
+                have ended. What is due later or stands behind a failed job stays. Default false.
+            health (str): host:port, or :port for all addresses, where GET /healthz (it lives) and
+                /readyz (it has its database and takes jobs) are answered; default nowhere.
+
+        Returns:
+            Counts: what it did.
 
         Raises:
             psycopg.OperationalError: the first connection fails; later it connects again.
-            UnknownQueue: a handler's queue does not exist.
-            ValueError: there is no handler, or it runs already.
+            OSError: health cannot listen there.
+            UnknownQueue: in a burst, a handler's queue does not exist.
+            ValueError: there is no handler, none for a queue of queue_capacity, or it runs already.
         """
         self._enter_process()
-        if self._engine is not None:
+        if self._engines:
             raise ValueError(f"worker {self.worker_id} runs already")
-        self._engine = Engine(self._settings(dsn or self._dsn or ""), self._handlers, self._hooks)
-        self._loop = asyncio.get_running_loop()
+        settings = self._settings(dsn or self._dsn or "", burst)
+        self._loop, self._is_stopping = asyncio.get_running_loop(), False
+        self._engines = self._make_engines(settings)
         try:
-            await self._engine.run()
+            async with answering(health, self._is_ready):
+                return await self._run_engines(settings)
         finally:
-            self._engine = None
+            self._engines = []
+
+    async def _run_engines(self, settings: Settings) -> Counts:
+        """Once; a burst with several until none finds anything, since they enqueue for others."""
+        total = Counts()
+        while True:
+            await run_together(self._engines)
+            done = sum((engine.counts for engine in self._engines), Counts())
+            total += done
+            if len(self._engines) == 1 or self._is_stopping or done == Counts():
+                return total
+            self._engines = self._make_engines(settings)
+
+    def _make_engines(self, settings: Settings) -> list[Engine]:
+        """One for each queue with a capacity of its own, and one for the others."""
+        queues = self._handlers.queues
+        if not_handled := sorted(self._queue_capacity.keys() - queues):
+            raise ValueError(f"queue_capacity names {', '.join(not_handled)}: there is no handler")
+        life = Life(self._hooks.lifespan) if self._hooks.lifespan else None
+        parts = [
+            (replace(settings, worker_id=f"{self.worker_id} {queue}", capacity=own), [queue])
+            for queue, own in self._queue_capacity.items()
+        ]
+        if shared := [queue for queue in queues if queue not in self._queue_capacity]:
+            parts.insert(0, (settings, shared))
+        return [Engine(how, self._handlers.of(own), self._hooks, life) for how, own in parts]
+
+    def _is_ready(self) -> bool:
+        return all(engine.is_ready for engine in self._engines)
 
     def stop(self, now: bool = False) -> None:
         """Ends a running worker, from any thread: it claims no more and lets handlers end.
@@ -288,19 +365,24 @@ class Worker:
         Args:
             now (bool): without waiting for handlers; default false.
         """
-        engine, loop = self._engine, self._loop
-        if engine is not None and loop is not None:
-            loop.call_soon_threadsafe(engine.stop, now)
+        loop = self._loop
+        if self._engines and loop is not None:
+            loop.call_soon_threadsafe(self._stop_engines, now)
+
+    def _stop_engines(self, now: bool) -> None:
+        self._is_stopping = True
+        for engine in self._engines:
+            engine.stop(now)
 
     def _enter_process(self) -> None:
         """In a forked process this is another worker than the parent's."""
         if self._pid == os.getpid():
             return
-        self._pid, self._engine, self._loop = os.getpid(), None, None
+        self._pid, self._engines, self._loop = os.getpid(), [], None
         if not self._is_named:
             self.worker_id = default_worker_id()
 
-    async def _run_with_signals(self, dsn: str | None) -> None:
+    async def _run_with_signals(self, dsn: str | None, burst: bool, health: str | None) -> Counts:
         loop = asyncio.get_running_loop()
         signals = [signal.SIGTERM, signal.SIGINT]
         if threading.current_thread() is not threading.main_thread():
@@ -308,12 +390,12 @@ class Worker:
         for number in signals:
             loop.add_signal_handler(number, self.stop)
         try:
-            await self.run_async(dsn)
+            return await self.run_async(dsn, burst=burst, health=health)
         finally:
             for number in signals:
                 loop.remove_signal_handler(number)
 
-    def _settings(self, dsn: str) -> Settings:
+    def _settings(self, dsn: str, burst: bool) -> Settings:
         if not self._handlers.queues:
             raise ValueError(
                 "a worker needs a handler: decorate one with @worker.handler(queue), or"
@@ -334,7 +416,29 @@ class Worker:
             maintenance=self._maintenance,
             call_timeout=self._call_timeout,
             keep_stacks=self._keep_stacks,
+            create_queues=self._create_queues,
+            burst=burst,
         )
+
+
+async def run_together(engines: Sequence[Engine]) -> None:
+    """Until all have ended; when one breaks, the others are stopped."""
+    if len(engines) == 1:
+        await engines[0].run()
+        return
+    tasks = [asyncio.create_task(engine.run()) for engine in engines]
+    try:
+        _, going = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+        for engine in engines if going else ():
+            engine.stop()
+        await asyncio.wait(tasks)
+    except asyncio.CancelledError:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        raise
+    for task in tasks:
+        task.result()
 
 
 def default_worker_id() -> str:

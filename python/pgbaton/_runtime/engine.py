@@ -7,7 +7,8 @@ import contextvars
 import inspect
 import logging
 import random
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 from operator import attrgetter
@@ -35,11 +36,11 @@ from pgbaton._runtime.outcomes import (
 from pgbaton._runtime.patience import STANDBY, passes
 from pgbaton._runtime.registry import REGISTRY, Place
 from pgbaton._runtime.running import Handler, Run, RunningJob
-from pgbaton._runtime.settings import Settings
+from pgbaton._runtime.settings import Counts, Settings
 from pgbaton._runtime.tender import Tender
 from pgbaton._runtime.threads import Threads
 from pgbaton._runtime.tracing import consuming
-from pgbaton.errors import NotPermitted
+from pgbaton.errors import NotPermitted, QueueExists, UnknownQueue
 from pgbaton.models import ClaimedJob, OnExhausted, QueueInfo, QueuePolicy, Sleep, UnreadableJson
 
 if TYPE_CHECKING:
@@ -55,6 +56,8 @@ GRACE = 2.0
 """Seconds that interrupted handlers get to end, and the last calls to succeed."""
 LONGEST_SLEEP = timedelta(days=1)
 """The longest that the server lets anybody sleep."""
+LOOK_AGAIN = 5.0
+"""Seconds between two looks for queues that are not there."""
 POLL = timedelta(seconds=1)
 """How often to ask for work while nothing can be heard."""
 
@@ -66,8 +69,20 @@ NOBODY = Handler(lambda job: None, "async")
 class Handlers:
     """Handlers by queue and job type; the job type None takes those that no other one takes."""
 
-    def __init__(self) -> None:
-        self._handlers: dict[str, dict[str | None, Handler]] = {}
+    def __init__(self, handlers: Mapping[str, dict[str | None, Handler]] | None = None) -> None:
+        self._handlers = dict(handlers or {})
+        self._hidden: set[str] = set()
+
+    def of(self, queues: Iterable[str]) -> Handlers:
+        """Those of some queues."""
+        return Handlers({queue: self._handlers[queue] for queue in queues})
+
+    def hide(self, queue: str) -> None:
+        """Claims nothing of it for now."""
+        self._hidden.add(queue)
+
+    def show_all(self) -> None:
+        self._hidden.clear()
 
     def add(self, queue: str, job_type: str | None, handler: Handler) -> None:
         of_queue = self._handlers.setdefault(queue, {})
@@ -81,26 +96,37 @@ class Handlers:
 
     @property
     def queues(self) -> list[str]:
-        return sorted(self._handlers)
+        """Where from to claim."""
+        return sorted(self._handlers.keys() - self._hidden)
 
     @property
     def job_types(self) -> list[str] | None:
         """What to claim: None, all, as soon as one handler takes any type."""
-        types = {job_type for of_queue in self._handlers.values() for job_type in of_queue}
+        types = {job_type for queue in self.queues for job_type in self._handlers[queue]}
         named = sorted(job_type for job_type in types if job_type is not None)
         return None if None in types else named
 
 
 class Engine:
-    """One call of `Worker.run`."""
+    """One call of `Worker.run`, for the queues that share a capacity."""
 
-    def __init__(self, settings: Settings, handlers: Handlers, hooks: Hooks) -> None:
+    def __init__(
+        self, settings: Settings, handlers: Handlers, hooks: Hooks, life: Life | None
+    ) -> None:
         self.settings = settings
         self._handlers = handlers
         self._hooks = hooks
         self._around = tuple(hooks.around)
-        self._life = Life(hooks.lifespan) if hooks.lifespan else None
+        self._life = life
+        self._lives = False
         self._state: Any = None
+        self.counts = Counts()
+        self._is_introduced = False
+        self._is_away = False
+        """The last call did not reach the database."""
+        self._looking: asyncio.Task[None] | None = None
+        self._missed: set[str] = set()
+        """Queues that are not there."""
         self._connection = BoundConnection(watchful(settings.dsn), settings.call_timeout)
         self.client = AsyncClient(pool=self._connection)
         listen_dsn = settings.listen_dsn
@@ -145,6 +171,11 @@ class Engine:
         self._stop.set()
         self._work.set()
         self._room.set()
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it has its database and takes jobs."""
+        return self._is_introduced and not self._is_away and not self._stop.is_set()
 
     async def run(self) -> None:
         loops: list[asyncio.Task[None]] = []
@@ -203,7 +234,9 @@ class Engine:
         self._ordered = await self._ordered_queues()
         queues = ", ".join(self._handlers.queues)
         if self._life is not None:
+            self._lives = True
             self._state = await self._life.begin()
+        self._is_introduced = True
         self._log(logging.INFO, "started", f"takes jobs of {queues}, {settings.capacity} at once")
 
     async def _ordered_queues(self) -> dict[str, QueueInfo]:
@@ -225,7 +258,7 @@ class Engine:
             await self._within_grace(*loops, *self._beside, *self._observing)
             if loops:
                 await self._within_grace(asyncio.create_task(self._leave()))
-            if self._life is not None:
+            if self._life is not None and self._lives:
                 await self._life.end(self._patience)
         finally:
             if self._listener is not None:
@@ -269,6 +302,7 @@ class Engine:
             except psycopg.DatabaseError as error:
                 if not passes(error) or (until is not None and until.is_set()):
                     raise
+                self._is_away = True
                 said = str(error).partition("\n")[0]
                 self._log(logging.WARNING, "lost database", f"has no database: {said}")
                 if error.sqlstate == STANDBY:
@@ -278,6 +312,7 @@ class Engine:
             else:
                 if delay > 0.1:
                     self._log(logging.INFO, "found database", "has its database again")
+                self._is_away = False
                 return result
 
     # Claiming
@@ -290,6 +325,9 @@ class Engine:
             if wanted <= 0:
                 await self._room.wait()
                 continue
+            if not self._handlers.queues:  # none of them is there
+                await self._work.wait()
+                continue
             try:
                 jobs = await self.patiently(partial(self._claim, wanted), until=self._stop)
                 self._start(jobs)
@@ -297,6 +335,8 @@ class Engine:
                     self._slumber.found()
                 if len(jobs) < wanted and not self._stop.is_set():
                     await self._sleep()
+            except UnknownQueue as error:
+                await self._miss(error)
             except psycopg.DatabaseError as error:
                 if not (passes(error) and self._stop.is_set()):
                     raise
@@ -313,17 +353,60 @@ class Engine:
         )
         return [RunningJob(*FIELDS(job)) for job in claimed]
 
+    async def _miss(self, error: UnknownQueue) -> None:
+        """A queue is not there: it is made, or the others go on without it."""
+        missing = next((q for q in self._handlers.queues if f'"{q}"' in str(error)), None)
+        if missing is None or (self.settings.burst and not self.settings.create_queues):
+            raise error
+        if self.settings.create_queues:
+            with suppress(QueueExists):  # somebody else was faster, with settings of their own
+                await self.patiently(lambda: self.client.create_queue(missing))
+            self._log(logging.INFO, "queue made", f"made the queue {missing}")
+            return
+        if missing not in self._missed:
+            self._missed.add(missing)
+            said = f"has no queue {missing}: it waits until somebody creates it, and does the rest"
+            self._log(logging.ERROR, "no queue", said)
+        self._handlers.hide(missing)
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.create_task(self._look_again())
+            self._beside.add(self._looking)
+            self._looking.add_done_callback(self._beside.discard)
+
+    async def _look_again(self) -> None:
+        """Whether the queues that were not there are now."""
+        if not await happens(self._stop, LOOK_AGAIN):
+            self._ordered = await self.patiently(self._ordered_queues, until=self._stop)
+            self._handlers.show_all()
+            self._work.set()
+
     async def _sleep(self) -> None:
         """Until there may be work for a claim."""
-        if self._slumber is None:
+        if self.settings.burst:
+            await self._wait_or_end()
+        elif self._slumber is None:
             seconds = self.settings.poll_every.total_seconds() * random.uniform(0.5, 1)  # noqa: S311
             await happens(self._work, seconds)
-            return
+        else:
+            await self._slumber_until_work(self._slumber)
+
+    async def _slumber_until_work(self, slumber: Slumber) -> None:
         while True:
-            seconds = await self._slumber.seconds()
+            seconds = await slumber.seconds()
             # A claim would find no more than the next look of wait_for_jobs does.
-            if await happens(self._work, seconds) or self._slumber.has_found:
+            if await happens(self._work, seconds) or slumber.has_found:
                 return
+
+    async def _wait_or_end(self) -> None:
+        """Of a burst: a job that ends may let others come, which it enqueued or held up."""
+        if self.held:
+            await happens(self._room, POLL.total_seconds())
+            return
+        for delay in (0.01, 0.1, 0.5):  # others may hold for a moment what there is
+            if (await self._lie_down()).wait > timedelta(0):
+                self.stop()
+                return
+            await happens(self._stop, delay)
 
     @property
     def _longest_sleep(self) -> timedelta:
@@ -523,8 +606,9 @@ class Engine:
         """The server took an outcome."""
         if not isinstance(outcome, Completed):  # the job may be due before we look again
             self._work.set()
+        self.counts = self.counts.with_one(kind_of(run, outcome))
         if isinstance(outcome, Failed):
-            is_final = outcome.is_permanent or is_last_attempt(run.job)
+            is_final = is_last(run, outcome)
             self._log_failure(run, outcome, is_final)
             if run.job.queue in self._ordered:
                 self._log_block(run, is_final)
@@ -639,8 +723,19 @@ def most(job: ClaimedJob) -> str:
     return "unlimited" if job.max_attempts is None else str(job.max_attempts - 1)
 
 
-def is_last_attempt(job: ClaimedJob) -> bool:
-    return job.max_attempts is not None and job.attempt >= job.max_attempts
+def is_last(run: Run, failed: Failed) -> bool:
+    """Whether the job failed for good."""
+    job = run.job
+    return failed.is_permanent or (job.max_attempts is not None and job.attempt >= job.max_attempts)
+
+
+def kind_of(run: Run, outcome: Outcome) -> str:
+    """As `Counts` has it."""
+    if isinstance(outcome, Completed):
+        return "completed"
+    if isinstance(outcome, Failed):
+        return "failed" if is_last(run, outcome) else "retried"
+    return "given_back" if isinstance(outcome, Released) else "stopped"
 
 
 def tell(observer: Observer, failure: Failure) -> Outcome:

@@ -119,31 +119,37 @@ class Elsewhere:
 
 
 class Life:
-    """What lives as long as a worker runs: entered and left in one task, as some things must."""
+    """What lives as long as a worker runs: entered and left in one task, as some things must.
+
+    The engines of a worker share it: it begins with the first and ends with the last.
+    """
 
     def __init__(self, make: Lifespan) -> None:
         self._make = make
+        self._users = 0
         self._is_over = asyncio.Event()
+        self._state: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._task: asyncio.Task[None] | None = None
 
     async def begin(self) -> Any:
         """Returns what handlers are given."""
-        state: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._task = asyncio.create_task(self._live(state))
-        try:
-            await asyncio.wait([self._task, state], return_when=asyncio.FIRST_COMPLETED)
-        except asyncio.CancelledError:
-            self._task.cancel()
-            await asyncio.wait([self._task])
-            raise
-        if not state.done():
+        self._users += 1
+        if self._task is None:
+            self._task = asyncio.create_task(self._live())
+        await asyncio.wait([self._task, self._state], return_when=asyncio.FIRST_COMPLETED)
+        if not self._state.done():
             self._task.result()
-        return state.result()
+        return self._state.result()
 
     async def end(self, seconds: float) -> None:
-        """Leaves it; what takes longer is interrupted."""
+        """Leaves it, if nobody else uses it; what takes longer is interrupted."""
+        self._users -= 1
+        if self._users > 0 or self._task is None:
+            return
         self._is_over.set()
-        if self._task is not None and not self._task.done():
+        if not self._state.done():  # it has not begun yet
+            self._task.cancel()
+        if not self._task.done():
             _, late = await asyncio.wait([self._task], timeout=seconds)
             if late:
                 log.warning(
@@ -151,12 +157,12 @@ class Life:
                 )
                 self._task.cancel()
                 await asyncio.wait(late, timeout=seconds)
-        if self._task is not None and self._task.done() and not self._task.cancelled():
+        if self._task.done() and not self._task.cancelled() and self._state.done():
             self._task.result()
 
-    async def _live(self, state: asyncio.Future[Any]) -> None:
+    async def _live(self) -> None:
         async with _entered(self._make()) as made:
-            state.set_result(made)
+            self._state.set_result(made)
             await self._is_over.wait()
 
 

@@ -11,6 +11,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
+from dataclasses import asdict
 from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -46,6 +47,14 @@ def run(
         str | None,
         typer.Option("--dsn", envvar="PGBATON_DSN", help="Which database; default the worker's."),
     ] = None,
+    burst: Annotated[
+        bool,
+        typer.Option("--burst", help="End when nothing is to be done; exit 1 if a job failed."),
+    ] = False,
+    health: Annotated[
+        str | None,
+        typer.Option(metavar="HOST:PORT", help="Answer /healthz and /readyz; :PORT, everywhere."),
+    ] = None,
     log: Annotated[
         LogLevel, typer.Option(help="What is noted on stderr: this and what is worse.")
     ] = LogLevel.INFO,
@@ -54,7 +63,11 @@ def run(
     logging.basicConfig(
         level=log.value.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
-    load_worker(worker).run(dsn or None)
+    counts = load_worker(worker).run(dsn or None, burst=burst, health=health)
+    if burst:
+        said = " ".join(f"{name} {value}" for name, value in asdict(counts).items() if value)
+        say(said or "nothing to do")
+        raise typer.Exit(FAILED if counts.failed else 0)
 
 
 def load_worker(name: str) -> Worker:
