@@ -26,8 +26,8 @@ def test_the_fifo_lines(dsn: str, client: Client, caplog: pytest.LogCaptureFixtu
     def send(job: RunningJob) -> None:
         raise Fail("keys block nothing here")
 
-    job_id = client.enqueue_job("orders", "fail", singleton_key="a")
-    gave_up = client.enqueue_job("orders", "give up", singleton_key="b")
+    job_id = client.enqueue_job("orders", "fail", singleton_key="a", max_attempts=3)
+    gave_up = client.enqueue_job("orders", "give up", singleton_key="b", max_attempts=3)
     mail = client.enqueue_job("mail", singleton_key="a")
     with caplog.at_level(logging.INFO, "pgbaton.worker"), running(worker):
         for failing in (job_id, gave_up, mail):
