@@ -13,7 +13,7 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 
-from pgbaton.http import _metrics, _page, _queue
+from pgbaton.http import _health, _metrics, _page, _queue
 from pgbaton.http._answers import answer, bad_value, database_error, http_error, log, unexpected
 from pgbaton.http._gate import Gate
 from pgbaton.http._openapi import document
@@ -30,6 +30,7 @@ async def openapi(_: Request) -> Response:
 ROUTES: list[Route] = [
     Route("/openapi.json", openapi, is_open=True),
     Route("/metrics", _metrics.metrics, acts=True),
+    *_health.ROUTES,
     *_page.ROUTES,
     *_queue.ROUTES,
 ]

@@ -82,6 +82,12 @@ class Gateway:
     hubs: dict[tuple[str, str], Hub] = field(default_factory=dict)
     claims: dict[str, Claims] = field(default_factory=dict)
     watches: dict[str, Watch] = field(default_factory=dict)
+    asking: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Whoever asks the database whether it is there."""
+    asked_at: float = -1e9
+    """When it was asked last, on the clock of time.monotonic."""
+    is_ready: bool = False
+    """What it answered."""
 
     def __post_init__(self) -> None:
         self.clients = Clients(self.settings)
