@@ -45,6 +45,10 @@ KINDS: dict[str, tuple[Any, list[Any]]] = {
     "Iterable[Iterable[str]]": ([["a"]], [*LISTS, ["ab"], [5]]),
     "Iterable[NewJob]": ([{}], [*LISTS, ["a"], [5], [{"delay": 5}], [{"run_at": "2030-01-01"}]]),
     "Mapping[str, str]": ({"a": "b"}, ["ab", 5, ["a"], [("a", "b")], object]),
+    "JobSearch": (
+        {"queue": "a"},
+        ["ab", 5, ["a"], {"ids": 5}, {"states": "failed"}, {"ended_after": date(2030, 1, 1)}],
+    ),
     "JobFilter": ({"job_type": "a"}, ["ab", 5, ["a"], {"failed_after": date(2030, 1, 1)}]),
 }
 OTHER_NAMES = {
@@ -175,3 +179,9 @@ def test_a_text_is_no_list_for_a_stream(name: str) -> None:
 def test_workers_and_what_handlers_raise(case: str) -> None:
     with pytest.raises(TypeError, match=r" is not an? .*: pass | is one value: pass a list"):
         WORKERS[case]()
+
+
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+def test_a_connection_is_no_dsn(kind: type[Client | AsyncClient]) -> None:
+    with pytest.raises(TypeError, match=r"<object objec.*> is not a text: pass a str"):
+        kind(object())  # type: ignore[arg-type]

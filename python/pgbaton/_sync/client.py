@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import psycopg
 
+from pgbaton._arguments import text
 from pgbaton._sync.caller import OwnConnection, Pool
 from pgbaton._sync.connections import joined
 from pgbaton._sync.monitor import MonitorCalls
@@ -67,6 +68,7 @@ class Client(
     ) -> None:
         if sum(way is not None for way in (dsn, connection, pool)) != 1:
             raise TypeError("Client takes exactly one of dsn, connection and pool")
+        text(dsn)  # a connection in its place is refused
         self._own = OwnConnection(dsn) if dsn is not None else None
         borrowed = joined(connection) if connection is not None else None
         # One of them is there, which only the check above knows.

@@ -28,7 +28,7 @@ from pyspark.sql.types import (
 )
 
 from pgbaton.spark._dsn import Target
-from pgbaton.spark._errors import in_our_words, raise_database_error
+from pgbaton.spark._errors import in_our_words, other_pythons_noted, raise_database_error
 from pgbaton.spark._ranges import DEFAULT_PARTITIONS, check_partitions
 from pgbaton.spark._rows import as_json
 from pgbaton.spark._views import CLAIMED, csv_list, schema_of
@@ -254,7 +254,9 @@ class Claim:
     def _collect(self, rows: DataFrame, name: str) -> dict[int, str | None]:
         """The value of each job, from (id) or (id, value)."""
         found: dict[int, str | None] = {}
-        for job_id, *values in rows.collect():
+        with other_pythons_noted():
+            collected = rows.collect()
+        for job_id, *values in collected:
             if job_id is None:
                 raise ValueError('column "id" is null in some row')
             if job_id not in self._tokens:

@@ -19,7 +19,7 @@ from pgbaton.errors import KeyRequired
 from pgbaton.spark import _jdbc
 from pgbaton.spark._datasource import batch_run_id, register
 from pgbaton.spark._dsn import Target
-from pgbaton.spark._errors import Refusal
+from pgbaton.spark._errors import Refusal, other_pythons_noted
 from pgbaton.spark._ranges import check_partitions
 from pgbaton.spark._rows import STRIPES, ColumnOrName, Wanted, job_rows
 
@@ -265,7 +265,8 @@ def _by_datasource(rows: DataFrame, run: Run, is_micro_batch: bool) -> None:
         "micro_batch": str(is_micro_batch).lower(),
     }
     try:
-        writer.options(**options).save()
+        with other_pythons_noted():
+            writer.options(**options).save()
     except PySparkException as error:
         refusal = Refusal.in_text(str(error))
         if refusal is None:

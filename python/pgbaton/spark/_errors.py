@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NoReturn
 
 import psycopg
+from pyspark.errors import PySparkException
 
 # How a refusal travels through Spark, which hands on text alone.
 _MARK = re.compile(r"\[pgbaton (\w{5})\] (.*?)(?: \[hint: (.*?)\])? \[end\]", re.DOTALL)
@@ -81,3 +85,21 @@ def raise_database_error(sqlstate: str | None, message: str, hint: str | None) -
     except KeyError:
         kind = psycopg.DatabaseError
     raise kind(f"{message}\nHINT:  {hint}" if hint else message) from None
+
+
+# What is said where a Python works that lacks what this one has, or is another version.
+_OTHER_PYTHON = re.compile(r"ModuleNotFoundError: No module named|PYTHON_VERSION_MISMATCH")
+
+
+@contextmanager
+def other_pythons_noted() -> Iterator[None]:
+    """Around work in Spark's Python workers: an error that comes of their Python says so."""
+    try:
+        yield
+    except PySparkException as error:
+        if _OTHER_PYTHON.search(str(error)):
+            error.add_note(
+                "Spark's Python workers are not the Python that runs this: set PYSPARK_PYTHON to "
+                f"{sys.executable} before the session is made, or install pgbaton[spark] there."
+            )
+        raise
