@@ -71,6 +71,52 @@ def test_a_worker_runs_until_it_is_stopped(client: Client, tmp_path: Path) -> No
         assert (wrong.returncode, said in wrong.stderr) == (1, True)
 
 
+BURST = """
+from pgbaton import Fail, Worker
+
+worker = Worker()
+
+@worker.handler("mail")
+def send(job):
+    if job.payload == "fail":
+        raise Fail("no")
+"""
+
+
+@pytest.mark.parametrize(
+    ("payloads", "code", "said"),
+    [
+        ([], 0, "nothing to do\n"),
+        ([1, 2], 0, "completed 2\n"),
+        ([1, "fail"], 1, "completed 1 failed 1\n"),
+    ],
+)
+def test_a_burst_says_by_its_exit_code_whether_a_job_failed(
+    client: Client, tmp_path: Path, payloads: list[Any], code: int, said: str
+) -> None:
+    (tmp_path / "shop.py").write_text(BURST)
+    client.enqueue_batch("mail", payloads)
+    done = subprocess.run(
+        [PROGRAM, "worker", "run", "shop:worker", "--burst", "--log", "error"],
+        capture_output=True, text=True, cwd=tmp_path, check=False,
+    )  # fmt: skip
+    assert done.returncode == code, done.stderr
+    assert done.stderr.endswith(said)
+
+
+def test_a_health_address_that_is_none_is_refused_in_a_sentence(
+    client: Client, tmp_path: Path
+) -> None:
+    (tmp_path / "shop.py").write_text(BURST)
+    done = subprocess.run(
+        [PROGRAM, "worker", "run", "shop:worker", "--health", "nowhere"],
+        capture_output=True, text=True, cwd=tmp_path, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "pass host:port" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_upkeep_goes_on_until_it_is_stopped(client: Client) -> None:
     client.create_queue("short", lease="1 microsecond")
     client.enqueue_job("short")
