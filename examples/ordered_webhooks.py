@@ -4,10 +4,10 @@
     python examples/ordered_webhooks.py
 
 A shop publishes what happens to its orders. Two receivers on this machine have subscribed:
-`billing` to everything, `warehouse` to two kinds of events. They fail now and then: they answer
-503, or too late, refuse connections at first, and one event is refused for good. Workers deliver
-each event again until it is accepted. What happened to one order arrives in order all the same,
-and other orders do not wait. Every attempt is printed, and what the receivers saw is checked.
+`billing` to everything, `warehouse` to two kinds of events. They fail now and then: they answer 503
+or 429, or too late, refuse connections at first, and one event is refused for good. Workers deliver
+each event again until it is accepted. What happened to one order arrives in order all the same, and
+other orders do not wait. Every attempt is printed, and what the receivers saw is checked.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -39,7 +40,8 @@ STEPS = ["created", "paid", "packed", "shipped", "delivered"]
 SUBSCRIPTIONS = {"billing": ["order.*"], "warehouse": ["order.paid", "order.shipped"]}
 SET_STEP = "insert into orders values (%s, %s) on conflict (id) do update set step = excluded.step"
 ANSWER_WITHIN = 0.25  # seconds
-SETTLED = (200, 422)
+LATER = (408, 425, 429)  # these, 500 and above: not now; other refusals are for good
+LONGEST_WAIT = 3600  # seconds, whatever Retry-After says: the order waits as long
 REFUSED = ("order-7", "packed")  # the event that billing never takes
 
 
@@ -93,16 +95,16 @@ class Deliveries:
     def deliver(self, job: RunningJob) -> dict[str, int]:
         """One attempt: returns if the receiver accepted the event, else raises."""
         try:
-            status = post(self.ports[job.queue], job)
+            status, wait = post(self.ports[job.queue], job)
         except OSError as error:
             self.note(job, type(error).__name__)
             raise pgbaton.Retry(repr(error)) from error
         self.note(job, str(status))
-        if 400 <= status < 500:
-            raise pgbaton.Fail(f"status {status}")  # it will never want it
-        if status != 200:
-            raise pgbaton.Retry(f"status {status}")
-        return {"status": status}
+        if is_accepted(status):
+            return {"status": status}
+        if is_for_now(status):
+            raise pgbaton.Retry(f"status {status}", after=wait)
+        raise pgbaton.Fail(f"status {status}")  # it will never want it
 
     def note(self, job: RunningJob, answer: str) -> None:
         self.answers.append(answer)
@@ -111,8 +113,20 @@ class Deliveries:
         print(f"{event}  attempt {job.attempt}  {answer}\n", end="", flush=True)
 
 
-def post(port: int, job: RunningJob) -> int:
-    """Sends an event and returns the status. The receiver knows a repeated one by its id."""
+def is_accepted(status: int | None) -> bool:
+    return status is not None and 200 <= status < 300
+
+
+def is_for_now(status: int | None) -> bool:
+    """Whether another attempt makes sense; None: there was no answer."""
+    return status is None or status >= 500 or status in LATER
+
+
+def post(port: int, job: RunningJob) -> tuple[int, timedelta | None]:
+    """Sends an event; returns the status, and how long the receiver wants to be left alone.
+
+    The receiver knows a repeated event by its id.
+    """
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=ANSWER_WITHIN)
     headers = {
         "Content-Type": "application/json",
@@ -121,7 +135,20 @@ def post(port: int, job: RunningJob) -> int:
     }
     with closing(connection):
         connection.request("POST", "/webhooks", json.dumps(job.payload), headers)
-        return connection.getresponse().status
+        response = connection.getresponse()
+        return response.status, wait_of(response.getheader("Retry-After", ""))
+
+
+def wait_of(retry_after: str) -> timedelta | None:
+    """Seconds, or an instant as HTTP has it; None: it says nothing that makes sense."""
+    try:
+        if retry_after.isdecimal():
+            seconds = float(retry_after)
+        else:
+            seconds = (parsedate_to_datetime(retry_after) - datetime.now(UTC)).total_seconds()
+    except (ValueError, TypeError):  # the latter of an instant without a zone
+        return None
+    return timedelta(seconds=min(max(seconds, 0), LONGEST_WAIT))
 
 
 async def deliver_all(dsn: str, deliveries: Deliveries, warehouse: Receiver) -> None:
@@ -148,6 +175,11 @@ class Arrival:
 
     number: int
     status: int | None
+
+
+def is_settled(status: int | None) -> bool:
+    """It is over with the event: it was accepted, or refused for good."""
+    return is_accepted(status) or not is_for_now(status)
 
 
 @dataclass
@@ -181,7 +213,7 @@ class Receiver:
             return 200
         status = self.status_of(event, attempt)
         self.arrivals[event["order"]].append(Arrival(event["number"], status))
-        if status in SETTLED:
+        if is_settled(status):
             self.settled.add(webhook_id)
         return status
 
@@ -190,7 +222,9 @@ class Receiver:
         if self.name == "billing" and (event["order"], event["step"]) == REFUSED:
             return 422
         chance = random.Random(f"{self.name} {event} {attempt}").random()  # noqa: S311
-        return None if chance < 0.06 else 503 if chance < 0.3 else 200
+        if chance < 0.3:
+            return None if chance < 0.06 else 429 if chance < 0.1 else 503
+        return 200 if self.name == "billing" else 202
 
     def handler(self) -> type[BaseHTTPRequestHandler]:
         receiver = self
@@ -204,6 +238,8 @@ class Receiver:
                     receiver.is_closing.wait()  # the answer that comes too late
                 else:
                     self.send_response(status)
+                    if status == 429:
+                        self.send_header("Retry-After", "1")
                     self.end_headers()
 
             def log_message(self, *_: object) -> None:
@@ -232,7 +268,7 @@ def order_violations(arrivals: list[Arrival]) -> int:
     for arrival in arrivals:
         if arrival.number < last or (is_open and arrival.number != last):
             violations += 1
-        last, is_open = max(last, arrival.number), arrival.status not in SETTLED
+        last, is_open = max(last, arrival.number), not is_settled(arrival.status)
     return violations
 
 
@@ -251,7 +287,7 @@ def run(dsn: str) -> dict[str, int]:
     assert row is not None
     jobs, completed, failed, attempts = map(int, row)
     seen = [arrivals for r in both.values() for arrivals in r.arrivals.values()]
-    accepted = sum(len({a.number for a in arrivals if a.status == 200}) for arrivals in seen)
+    accepted = sum(len({a.number for a in arrivals if is_accepted(a.status)}) for arrivals in seen)
     figures = {
         "events": events,
         "deliveries": jobs,
@@ -266,9 +302,9 @@ def run(dsn: str) -> dict[str, int]:
     kinds = Counter(deliveries.answers)
     print(f"\nanswers: {', '.join(f'{count} x {kind}' for kind, count in kinds.most_common())}")
     print("".join(f"{name:17}{figure:4}\n" for name, figure in figures.items()), end="")
-    if (kinds.total(), kinds["200"]) != (attempts, completed):
+    if (kinds.total(), kinds["200"] + kinds["202"]) != (attempts, completed):
         raise RuntimeError("the workers and the database do not agree")
-    if not kinds.keys() >= {"503", "422", "TimeoutError", "ConnectionRefusedError"}:
+    if not kinds.keys() >= {"503", "429", "422", "TimeoutError", "ConnectionRefusedError"}:
         raise RuntimeError("not everything failed that should")
     return figures
 

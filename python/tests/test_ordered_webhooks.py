@@ -5,13 +5,19 @@ from __future__ import annotations
 import importlib.util
 import re
 import sys
-from types import ModuleType
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 from psql_pages import run, steps
 
-from pgbaton import Client, _assemble
+from pgbaton import Client, Fail, Retry, _assemble
 
 ROOT = _assemble.source_root()
 EXAMPLE = ROOT / "examples" / "ordered_webhooks.py"
@@ -76,6 +82,85 @@ def test_keys_that_keep_nothing_in_order_are_noticed(
     figures = example.run(dsn)
     assert figures["order violations"] > 0
     assert not example.is_right(figures)
+
+
+@dataclass
+class Answering:
+    """A receiver that gives one answer."""
+
+    status: int
+    headers: dict[str, str]
+
+    @contextmanager
+    def port(self) -> Iterator[int]:
+        answer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                self.rfile.read(int(self.headers["Content-Length"]))
+                self.send_response(answer.status)
+                for name, value in answer.headers.items():
+                    self.send_header(name, value)
+                self.end_headers()
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+            threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+            yield server.server_port
+            server.shutdown()
+
+
+def delivered(example: ModuleType, status: int, **headers: str) -> Any:
+    """What the handler returns or raises for an answer."""
+    job = SimpleNamespace(
+        id=1, attempt=1, queue="billing", singleton_key="order-1", payload={"step": "paid"}
+    )
+    with Answering(status, headers).port() as port:
+        try:
+            return example.Deliveries({"billing": port}).deliver(job)
+        except Exception as error:
+            return error
+
+
+@pytest.mark.parametrize("status", [200, 201, 202, 204, 299])
+def test_every_2xx_is_a_success(example: ModuleType, status: int) -> None:
+    assert delivered(example, status) == {"status": status}
+
+
+@pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503, 504, 599])
+def test_what_is_for_now_comes_again(example: ModuleType, status: int) -> None:
+    raised = delivered(example, status)
+    assert type(raised) is Retry
+    assert raised.after is None
+
+
+@pytest.mark.parametrize("status", [301, 307, 400, 401, 404, 409, 410, 422, 451])
+def test_what_would_be_the_same_again_is_given_up(example: ModuleType, status: int) -> None:
+    assert type(delivered(example, status)) is Fail
+
+
+def test_a_receiver_says_how_long_to_wait(example: ModuleType) -> None:
+    assert delivered(example, 429, **{"Retry-After": "7"}).after == timedelta(seconds=7)
+    assert delivered(example, 503, **{"Retry-After": "7"}).after == timedelta(seconds=7)
+
+
+@pytest.mark.parametrize(
+    ("said", "wait"),
+    [
+        ("", None),
+        ("soon", None),
+        ("-5", None),
+        ("0", timedelta(0)),
+        ("999999999999999", timedelta(hours=1)),
+        ("Fri, 01 Jan 2038 00:00:00 GMT", timedelta(hours=1)),
+        ("Fri, 01 Jan 2010 00:00:00 GMT", timedelta(0)),
+        ("Fri, 01 Jan 2010 00:00:00", None),
+    ],
+)
+def test_what_retry_after_says(example: ModuleType, said: str, wait: timedelta | None) -> None:
+    assert example.wait_of(said) == wait
 
 
 @pytest.mark.parametrize(
