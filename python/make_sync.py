@@ -29,6 +29,7 @@ WORDS = {
     "_async": "_sync",
     "asynccontextmanager": "contextmanager",
     "asyncio": "threading",
+    "from asyncio import sleep": "from time import sleep",
     "several tasks": "threads",
 }
 WORD = re.compile(rf"\b(?:{'|'.join(WORDS)})\b")

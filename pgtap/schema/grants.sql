@@ -139,6 +139,8 @@ insert into call values
 ('find_jobs', 'monitor', $$(select f.job_ids from pgbaton.find_jobs('{"tags": ["x"]}') as f)$$, '({})'),
 ('find_jobs', 'monitor', $$pgbaton.find_jobs('{"queue": "theirs"}')$$, 'PB009'),
 ('list_jobs', 'monitor', $$pgbaton.list_jobs(array[<active>, <completed>, <failed>])$$, ''),
+('job_outcomes', 'monitor', $$(select state from pgbaton.job_outcomes(array[<completed>, <failed>]) where state is not null)$$, ''),
+('wait_for_outcomes', 'monitor', $$(select state from pgbaton.wait_for_outcomes(array[<active>]) where state is not null)$$, ''),
 ('get_job', 'monitor', $$pgbaton.get_job(<active>)$$, 'PB002'),
 ('get_job', 'monitor', $$pgbaton.get_job(<completed>)$$, 'PB002'),
 ('get_job_stats', 'monitor', $$(select total_jobs from pgbaton.get_job_stats('{x}'))$$, '(0)'),

@@ -19,7 +19,7 @@ from (
         worker_heartbeat,unregister_worker,mark_worker_unresponsive,recover_stale_jobs,run_maintenance
     }'),
     ('monitor', '{
-        get_job,get_job_stats,queue_stats,fifo_stats,granted_queues,health,kv_get,kv_list,list_workers,live_stats,job_totals,
+        get_job,job_outcomes,wait_for_outcomes,get_job_stats,queue_stats,fifo_stats,granted_queues,health,kv_get,kv_list,list_workers,live_stats,job_totals,
         wake_ups,job_attempts,find_jobs,list_jobs,ended_jobs,ended_jobs_offset,ended_jobs_ranges
     }'),
     ('operator', '{
@@ -57,7 +57,7 @@ insert into sample values
 ('^create_(fifo_)?queue$', 'queue', 'new'), ('^(drop_queue|set_fifo_mode)$', 'queue', 'empty'),
 ('_key$|^get_blocked_keys$', 'queue', 'f'), ('', 'queue', 'q'), ('', 'singleton_key', 'k'), ('', 'reason', 'because'),
 ('^(retry|skip|delete)_job$|dead_job$', 'job_id', '<failed>'), ('^acknowledge|^stop_job_with_retry', 'job_id', '<cancelling>'), ('^(reschedule_job|change_priority)$', 'job_id', '<scheduled>'), ('', 'job_id', '<active>'), ('', 'priority', '7'),
-('', 'job_ids', '{<active>}'), ('', 'lease_token', '<token>'), ('', 'worker_id', 'w'),
+('^wait_for_outcomes$', 'max_wait', '0'), ('', 'job_ids', '{<active>}'), ('', 'lease_token', '<token>'), ('', 'worker_id', 'w'),
 ('', 'payload', '{}'), ('', 'payloads', '{1,2}'), ('', 'jobs', '[{}]'), ('', 'topic', 'news'), ('', 'topic_pattern', 'news.#'),
 ('', 'dedup_id', 'active'), ('', 'error_message', 'no'), ('', 'error_messages', '{no}'), ('', 'was_executing', 'true'),
 ('', 'enabled', 'true'), ('', 'role', 'pgbaton_worker'), ('^act_on_jobs$', 'action', 'retry'), ('', 'action', 'work'), ('', 'filter', '{"queue": "q"}'), ('^create_schedule$', 'name', 's2'), ('', 'name', 's'),

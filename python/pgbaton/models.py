@@ -24,6 +24,7 @@ __all__ = [
     "JobActions",
     "JobAttempt",
     "JobInfo",
+    "JobOutcome",
     "JobState",
     "JobStats",
     "JobTotal",
@@ -242,6 +243,21 @@ class BlockedKey:
     """Jobs that stand behind it."""
     next_run_at: datetime | None
     """None: it does not run again by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobOutcome:
+    """How a job ended."""
+
+    job_id: int
+    state: JobState | None
+    """Its final state, or failed for a dead letter; None: there is no such job (any more)."""
+    resolution: str | None
+    """How an operator ended it: for example `skipped` or `deleted`."""
+    result: Any
+    error_message: str | None
+    """The last error of an attempt."""
+    ended_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)

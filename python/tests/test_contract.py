@@ -472,6 +472,9 @@ def repair(client: Client) -> None:
     fail_next(client, first)
     client.skip_job("orders", first, reason="a test")
     assert client.get_job(first).resolution == "skipped"
+    [outcome] = client.job_outcomes([first, second])
+    assert (outcome.job_id, outcome.state, outcome.resolution) == (first, "failed", "skipped")
+    assert client.wait_for_outcomes([first], timedelta(0)) == [outcome]
     fail_next(client, second)
     client.delete_job("orders", second)
     later = datetime.now(UTC) + timedelta(hours=1)

@@ -87,6 +87,18 @@ create type pgbaton.job_info as (
 comment on type pgbaton.job_info is
 'All that is known of one job, live or final. worker_id and claimed_at are those of its last claim.';
 
+create type pgbaton.job_outcome as (
+    job_id bigint,
+    state pgbaton.job_state,
+    resolution text,
+    result jsonb,
+    error_message text,
+    ended_at timestamptz
+);
+comment on type pgbaton.job_outcome is
+'How a job ended: its final state, or failed for a dead letter, which an operator may still run again; its result and
+last error. A state of null: there is no such job.';
+
 create type pgbaton.verdict as (
     ordinal integer,
     job_id bigint,

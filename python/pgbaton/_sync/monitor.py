@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import timedelta
+from time import monotonic, sleep
 
 from pgbaton._arguments import (
     Interval,
     JobSearch,
     Json,
     boolean,
+    check_duration,
     integer,
     integers,
     interval,
@@ -25,6 +28,7 @@ from pgbaton.models import (
     HealthCheck,
     JobAttempt,
     JobInfo,
+    JobOutcome,
     JobStats,
     JobTotal,
     KvEntry,
@@ -37,6 +41,58 @@ from pgbaton.models import (
 
 class MonitorCalls(Caller):
     """Role pgbaton_monitor."""
+
+    def job_outcomes(self, job_ids: Iterable[int]) -> list[JobOutcome]:
+        """Which of these jobs have ended, and how.
+
+        Args:
+            job_ids (Iterable[int]): which.
+
+        Returns:
+            list[JobOutcome]: in the given order, each once; those that wait or run are left out.
+                One with a state of None is not there: it was never committed, or is gone with its
+                retention.
+
+        Raises:
+            psycopg.errors.NullValueNotAllowed: a None among them.
+        """
+        return self._rows(JobOutcome, "job_outcomes", {"job_ids": integers(job_ids)})
+
+    def wait_for_outcomes(
+        self, job_ids: Iterable[int], max_wait: timedelta | None = None
+    ) -> list[JobOutcome]:
+        """Waits until these jobs have ended, and returns how.
+
+        It looks with job_outcomes, after 10 ms, then less and less often, twice a second in the
+        end. The connection is free in between: many may wait over one client, and it works through
+        PgBouncer. Enqueue and commit first.
+
+        Args:
+            job_ids (Iterable[int]): which.
+            max_wait (timedelta): how long at most, up to a day; default 30 seconds.
+
+        Returns:
+            list[JobOutcome]: as job_outcomes has it: fewer than asked for when the time was over
+                before all had ended. Wait again as you like.
+
+        Raises:
+            psycopg.errors.NullValueNotAllowed: a None among them.
+            ValueError: max_wait is negative, or more than a day.
+        """
+        wanted = list(dict.fromkeys(job_ids))
+        check_duration(max_wait)
+        wait = timedelta(seconds=30) if max_wait is None else max_wait
+        if not timedelta() <= wait <= timedelta(days=1):
+            raise ValueError(f"max_wait is {wait}: wait for a day at most, and again")
+        until = monotonic() + wait.total_seconds()
+        pause = 0.01
+        while True:
+            ended = self.job_outcomes(wanted)
+            left = until - monotonic()
+            if len(ended) == len(wanted) or left <= 0:
+                return ended
+            sleep(min(pause, left))
+            pause = min(pause * 1.5, 0.5)
 
     def get_job(self, job_id: int) -> JobInfo:
         """All that is known of a job, live or ended.

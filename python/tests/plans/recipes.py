@@ -53,6 +53,8 @@ GIVEN = {
 FUNCTIONS = {
     # monitor
     "fifo_stats": reads("select * from pgbaton.fifo_stats('f')", LIVE),
+    "job_outcomes": Call("select * from pgbaton.job_outcomes(array[<dead>, <waiting>, 1])", 3),
+    "wait_for_outcomes": Call("select * from pgbaton.wait_for_outcomes(array[<dead>], '0')", 1),
     "get_job": Call("select * from pgbaton.get_job(<done>)"),
     "job_attempts": reads(
         "select * from pgbaton.job_attempts(<dead>)",

@@ -52,6 +52,10 @@ CALLS = {
     "jsonb_build_object('ids', array[%(job)s]))",
     "list_jobs": "select id from pgbaton.list_jobs(array[%(job)s])",
     "job_attempts": "select pgbaton.job_attempts(%(job)s)",
+    "job_outcomes": "select state from pgbaton.job_outcomes(array[%(job)s])"
+    " where state is not null",
+    "wait_for_outcomes": "select state from pgbaton.wait_for_outcomes(array[%(job)s], '0')"
+    " where state is not null",
     "get_job": "select pgbaton.get_job(%(job)s)",
     "get_dead_job": "select pgbaton.get_dead_job(%(job)s)",
     "requeue_dead_job": "select pgbaton.requeue_dead_job(%(job)s)",
