@@ -15,6 +15,7 @@ from (
     }'),
     ('worker', '{
         claim_job_batch,claimed_jobs,wait_for_jobs,start_jobs,report_progress,extend_leases,complete_job,complete_jobs,complete_claim,
+        complete_and_claim,
         fail_job,fail_jobs,release_jobs,stop_job,stop_job_with_retry,mark_job_unknown_stopped,acknowledge_cancellation,
         worker_heartbeat,unregister_worker,mark_worker_unresponsive,recover_stale_jobs,run_maintenance
     }'),

@@ -31,6 +31,7 @@ __all__ = [
     "KvEntry",
     "ListedJob",
     "LiveStat",
+    "NextJobs",
     "OnExhausted",
     "QueueInfo",
     "QueuePolicy",
@@ -155,6 +156,16 @@ class Verdict:
     job_id: int
     verdict: str
     """`ok`, `lease_lost`, `cancel_requested`, `invalid_state` or `not_found`."""
+
+
+@dataclass(frozen=True, slots=True)
+class NextJobs:
+    """What `complete_and_claim` did."""
+
+    jobs: list[ClaimedJob]
+    """Leased now, as by `claim_job_batch`."""
+    refused: list[Verdict]
+    """Those that were not completed, in input order; all others were."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -542,6 +553,15 @@ def read_rows(kind: type[R], columns: Sequence[str], rows: Sequence[tuple[Any, .
     # mypy does not see that a class is hashable.
     read = _reader(kind, tuple(columns))  # type: ignore[arg-type]
     return [read(row) for row in rows]
+
+
+def next_jobs(columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> NextJobs:
+    """The rows of complete_and_claim: jobs that were refused, and jobs that were claimed."""
+    verdict = columns.index("verdict")
+    claimed = [row for row in rows if row[verdict] == "claimed"]
+    refused = [row for row in rows if row[verdict] != "claimed"]
+    names = ["job_id" if name == "id" else name for name in columns]
+    return NextJobs(read_rows(ClaimedJob, columns, claimed), read_rows(Verdict, names, refused))
 
 
 @lru_cache

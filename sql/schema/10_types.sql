@@ -107,6 +107,29 @@ create type pgbaton.verdict as (
 comment on type pgbaton.verdict is
 'What a batch call did with its ordinal-th job: ok, lease_lost, cancel_requested, invalid_state or not_found.';
 
+create type pgbaton.next_job as (
+    verdict text,
+    ordinal integer,
+    id bigint,
+    queue text,
+    job_type text,
+    tags text[],
+    priority integer,
+    singleton_key text,
+    attempt integer,
+    max_attempts integer,
+    payload jsonb,
+    created_at timestamptz,
+    run_at timestamptz,
+    claimed_at timestamptz,
+    lease_until timestamptz,
+    lease_token bigint,
+    headers jsonb
+);
+comment on type pgbaton.next_job is
+'A row of complete_and_claim. verdict claimed: a job that is leased now, as in claimed_job; ordinal is null. Any other
+verdict: the ordinal-th of the job_ids was not completed; id is that job, and what follows is null.';
+
 create type pgbaton.enqueue_outcome as (
     ordinal integer,
     job_id bigint,

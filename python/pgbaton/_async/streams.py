@@ -28,6 +28,7 @@ log = logging.getLogger("pgbaton.streams")
 UNDELIVERED = "context canceled: the stream ended before the job was delivered"
 ENDS_JOBS = {
     "acknowledge_cancellation",
+    "complete_and_claim",
     "complete_claim",
     "complete_job",
     "complete_jobs",
@@ -157,20 +158,29 @@ class Streams(WorkerCalls):
             for stream in self._streams:
                 stream.check()
         elif function in ENDS_JOBS:
-            ids, token = _ended(given, rows), given.get("lease_token")
+            ids, token = _ended(function, given, rows), given.get("lease_token")
             for stream in self._streams:
                 stream.free(ids, None if token is None else int(str(token)))
                 if function == "complete_claim":
                     stream.free_claim(int(str(token or 0)))
 
 
-def _ended(given: Required, rows: Rows) -> list[int]:
+def _ended(function: str, given: Required, rows: Rows) -> list[int]:
     """Of a call for one job, that one, since it raised nothing; else those with verdict ok."""
     if (job_id := given.get("job_id")) is not None:
         return [int(str(job_id))]
-    if given.get("job_ids") is None:
+    job_ids = given.get("job_ids")
+    if job_ids is None:
         return []
+    if function == "complete_and_claim":  # which names those that it refused
+        refused = {job_id for verdict, _, job_id, *_ in rows if verdict != "claimed"}
+        return [job_id for job_id in _ids(str(job_ids)) if job_id not in refused]
     return [job_id for _, job_id, verdict in rows if verdict == "ok"]
+
+
+def _ids(array: str) -> list[int]:
+    """The elements of an array as it is sent, {1,2}."""
+    return [int(job_id) for job_id in array.strip("{}").split(",") if job_id]
 
 
 class JobStream:

@@ -20,7 +20,7 @@ from pgbaton._arguments import (
 )
 from pgbaton._calls import json_object
 from pgbaton._sync.caller import Caller
-from pgbaton.models import ClaimedJob, JobState, Sleep, Verdict, job_state
+from pgbaton.models import ClaimedJob, JobState, NextJobs, Sleep, Verdict, job_state, next_jobs
 
 
 class WorkerCalls(Caller):
@@ -197,6 +197,62 @@ class WorkerCalls(Caller):
             lease_token=integer(lease_token),
             results=result_values(results),
         )
+
+    def complete_and_claim(
+        self,
+        job_ids: Iterable[int],
+        lease_token: int | None,
+        worker_id: str,
+        queues: Iterable[str] | None = None,
+        job_types: Iterable[str] | None = None,
+        tags: Iterable[str] | None = None,
+        batch_size: int | None = None,
+        lease: Interval | None = None,
+        results: Iterable[Json] | None = None,
+    ) -> NextJobs:
+        """Ends the jobs of the last batch as completed and leases the next one, in one call.
+
+        What `complete_jobs` and then `claim_job_batch` do, in one transaction: a key that a job
+        held is passed on before the claim. A claim that fails does not take the completions back:
+        it brings no jobs and a warning of the server, and the next claim raises.
+
+        Args:
+            job_ids (Iterable[int]): completed ones; empty to claim only.
+            lease_token (int): of their claim; None: not checked, which a FIFO queue refuses.
+            worker_id (str): name of the worker, 1 to 255 bytes.
+            queues (Iterable[str]): where from; default all.
+            job_types (Iterable[str]): only these; default all.
+            tags (Iterable[str]): only jobs that carry all of them; default {}.
+            batch_size (int): jobs at most, 1 to 100000; default 10.
+            lease (timedelta): how long they are held; default the queue's.
+            results (Iterable[Json]): one for each of job_ids, None for none; default none.
+
+        Returns:
+            NextJobs: the jobs that are leased now, all with the same lease_token, and a verdict for
+            each of job_ids that was refused.
+
+        Raises:
+            UnknownQueue: there is no such queue, and no job_ids were given.
+            psycopg.errors.NullValueNotAllowed: a None in job_ids.
+            psycopg.errors.InvalidParameterValue: an argument is out of range or an empty list.
+            psycopg.errors.ArraySubscriptError: job_ids and results differ in length.
+            PayloadTooLarge: a result has more than 16 MB, 500 levels or 4,000 digits of a number;
+                then none is completed and none claimed.
+        """
+        required = {
+            "job_ids": integers(job_ids),
+            "lease_token": integer(lease_token),
+            "worker_id": text(worker_id),
+        }
+        optional = {
+            "queues": texts(queues),
+            "job_types": texts(job_types),
+            "tags": texts(tags),
+            "batch_size": integer(batch_size),
+            "lease": interval(lease),
+            "results": result_values(results),
+        }
+        return next_jobs(*self._call("complete_and_claim", required, optional))
 
     def complete_claim(self, lease_token: int) -> int:
         """Ends all jobs that a claim still holds as completed.
