@@ -6,28 +6,14 @@ declare
     v_marks record;
 begin
     select
-        pgbaton._since(coalesce((
-            select w.value from pgbaton.watermark as w
-            where w.kind = 'due' and w.lane_id = 0
-            order by w.kind desc, w.lane_id desc, w.value desc limit 1
-        ), 0)) as due_from,
-        pgbaton._since(coalesce((
-            select w.value from pgbaton.watermark as w
-            where w.kind = 'lease' and w.lane_id = 0
-            order by w.kind desc, w.lane_id desc, w.value desc limit 1
-        ), 0)) as leases_from,
-        coalesce(h.value, 0) as horizon, coalesce(h.recorded_at < at - interval '0.5 seconds', true) as is_horizon_old,
-        coalesce((
-            select w.value from pgbaton.watermark as w
-            where w.kind = 'release_horizon' and w.lane_id = 0
-            order by w.kind desc, w.lane_id desc, w.value desc limit 1
-        ), 0) as release_horizon
+        w.due_from, w.leases_from, w.release_horizon, coalesce(h.value, 0) as horizon,
+        coalesce(h.recorded_at < at - interval '0.5 seconds', true) as is_horizon_old
     into v_marks
-    from (select 1) as one
+    from pgbaton._upkeep_bounds() as w
     left join (
-        select w.value, w.recorded_at from pgbaton.watermark as w
-        where w.kind = 'horizon' and w.lane_id = 0
-        order by w.kind desc, w.lane_id desc, w.value desc limit 1
+        select n.value, n.recorded_at from pgbaton.watermark as n
+        where n.kind = 'horizon' and n.lane_id = 0
+        order by n.kind desc, n.lane_id desc, n.value desc limit 1
     ) as h on true;
     perform pgbaton._note_horizon(v_marks.horizon, v_marks.is_horizon_old, v_marks.release_horizon, at);
     perform pg_current_xact_id();  -- this transaction will write

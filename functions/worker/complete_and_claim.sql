@@ -19,6 +19,7 @@ set jit = off
 as $$
 declare
     v_now constant timestamptz := pgbaton._now();
+    v_spans pgbaton.span[];
 begin
     -- What is wrong whatever the tables hold is told before anything is completed.
     if (octet_length(worker_id) between 1 and 255 and batch_size between 1 and 100000
@@ -40,21 +41,27 @@ begin
     if pg_current_xact_id_if_assigned() is null and not pgbaton._is_tended(v_now) then
         perform pgbaton._note_ahead(v_now);
     end if;
-    return query
-    select
-        v.verdict, v.ordinal, v.job_id, null::text, null::text, null::text[], null::integer, null::text, null::integer,
-        null::integer, null::jsonb, null::timestamptz, null::timestamptz, null::timestamptz, null::timestamptz,
-        null::bigint, null::jsonb
-    from pgbaton.complete_jobs(job_ids, lease_token, results) as v
-    where v.verdict <> 'ok';
+    v_spans := pgbaton._complete_batch(job_ids, lease_token, results);
+    if v_spans is not null then
+        return query
+        select
+            v.verdict, v.ordinal, v.job_id, null::text, null::text, null::text[], null::integer, null::text,
+            null::integer, null::integer, null::jsonb, null::timestamptz, null::timestamptz, null::timestamptz,
+            null::timestamptz, null::bigint, null::jsonb
+        from pgbaton._verdicts(job_ids, v_spans, lease_token) as v
+        where v.verdict <> 'ok';
+    end if;
     begin
         return query
         select 'claimed', null::integer, c.*
         from pgbaton.claim_job_batch(worker_id, queues, job_types, tags, batch_size, lease) as c;
     exception
-        when transaction_rollback then
-            raise;  -- all of the transaction has to be repeated
-        when others then
+        -- As in _try_step, but for a deadlock: after it, and what is no error of the claim alone, all is done again.
+        when data_exception or integrity_constraint_violation or cardinality_violation
+            or object_not_in_prerequisite_state or syntax_error_or_access_rule_violation
+            or dependent_objects_still_exist or feature_not_supported or insufficient_resources
+            or program_limit_exceeded or system_error or internal_error or plpgsql_error or sqlstate 'PB000'
+        then
             raise warning using
                 errcode = sqlstate,
                 message = format('the jobs were completed, but none could be claimed: %s', sqlerrm),

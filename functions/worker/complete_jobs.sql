@@ -10,27 +10,13 @@ set enable_bitmapscan = off
 set jit = off
 as $$
 declare
-    v_spans pgbaton.span[];
-    v_left bigint[] := job_ids;
-    v_is_done boolean := false;
+    v_spans constant pgbaton.span[] := pgbaton._complete_batch(job_ids, lease_token, results);
 begin
-    perform pgbaton._check_ids(job_ids);
-    perform pgbaton._check_same_length('job_ids', cardinality(job_ids), 'results', cardinality(results));
-    if results is null and lease_token is not null and cardinality(job_ids) = 1 then
-        v_is_done := pgbaton._complete_first(job_ids[1], lease_token);
-    elsif results is null and lease_token is not null and cardinality(job_ids) > 1 then
-        v_spans := pgbaton._complete_whole(job_ids, lease_token);
-        v_is_done := (select sum(s.hi - s.lo + 1) from unnest(v_spans) as s) = cardinality(job_ids);
-        if v_spans is not null and not v_is_done then
-            v_left := pgbaton._ids_outside(job_ids, v_spans);
-        end if;
-    end if;
-    if v_is_done then
+    if v_spans is null then
         return query select i.ordinal::integer, i.id, 'ok' from unnest(job_ids) with ordinality as i (id, ordinal);
-        return;
+    else
+        return query select * from pgbaton._verdicts(job_ids, v_spans, lease_token);
     end if;
-    v_spans := v_spans || pgbaton._complete(v_left, lease_token, results);
-    return query select * from pgbaton._verdicts(job_ids, v_spans, lease_token);
 end;
 $$;
 comment on function pgbaton.complete_jobs(bigint[], bigint, jsonb[]) is

@@ -71,7 +71,7 @@ insert into call values
 ('complete_jobs', 'work', $$(select verdict from pgbaton.complete_jobs(array[<active>, <unknown_stopped>], {active}, '{1,2}'))$$, '(not_found) (not_found)'),
 ('complete_claim', 'work', $$pgbaton.complete_claim({active})$$, '(0)'),
 ('complete_and_claim', 'work', $$pgbaton.complete_and_claim('{}', null, 'w', '{theirs}')$$, 'PB009'),
-('complete_and_claim', 'work', $$(select verdict, queue from pgbaton.complete_and_claim(array[<active>, <unknown_stopped>], {active}, 'w', null, results => '{1,2}'))$$, '(not_found,) (not_found,) (claimed,mine) (claimed,mine)'),
+('complete_and_claim', 'work', $$(select verdict, queue from pgbaton.complete_and_claim(array[<active>, <unknown_stopped>], {active}, 'w', null, results => '{1,2}'))$$, '(claimed,mine) (claimed,mine) (not_found,) (not_found,)'),
 ('complete_and_claim', 'work', $$(select verdict, queue from pgbaton.complete_and_claim(array[<active>], {active}, 'w', '{mine,theirs}'))$$, '(not_found,)'),
 ('claimed_jobs', 'work', $$pgbaton.claimed_jobs({active})$$, ''),
 ('fail_job', 'work', $$pgbaton.fail_job(<active>, 'x', {active})$$, 'PB002'),

@@ -16,7 +16,17 @@ import pytest
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from pgbaton import DEFAULT, AsyncClient, Client, JobSearch, JobState, UnknownJob, _assemble, _calls
+from pgbaton import (
+    DEFAULT,
+    AsyncClient,
+    Client,
+    JobSearch,
+    JobState,
+    UnknownJob,
+    Verdict,
+    _assemble,
+    _calls,
+)
 from pgbaton.embedded import Bindir, default_bindir, find_bindirs, temporary_server
 from pgbaton.install import install, version
 
@@ -347,6 +357,18 @@ def work(client: Client) -> None:
     ]
     results = [client.get_job(job_id).result for job_id in ids[:3]]
     assert results == [{"done": True}, [1], None]
+
+    more = client.enqueue_batch("mail", [{"n": 1}, {"n": 2}], job_type="more", tags=["more"])
+    filters = ("worker", ["mail"], ["more"], ["more"], 1, timedelta(minutes=1))
+    begun = client.complete_and_claim([], None, *filters)
+    assert ([job.id for job in begun.jobs], begun.refused) == (more[:1], [])
+    done = client.complete_and_claim(
+        [10**15, more[0]], begun.jobs[0].lease_token, *filters, results=[None, ["well"]]
+    )
+    assert done.refused == [Verdict(1, 10**15, "not_found")]
+    assert [(job.id, job.payload, job.attempt) for job in done.jobs] == [(more[1], {"n": 2}, 1)]
+    assert client.get_job(more[0]).result == ["well"]
+    client.complete_job(more[1], None, done.jobs[0].lease_token)
 
     assert client.fail_job(ids[3], "no", token, False, timedelta(0)) is JobState.FAILED
     assert (

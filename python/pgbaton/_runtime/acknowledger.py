@@ -22,6 +22,7 @@ log = logging.getLogger("pgbaton.worker")
 T = TypeVar("T")
 Call = Callable[[], Awaitable[T]]
 Ended = tuple[Run, Outcome]
+Along = Callable[[list[int], int, "list[Any] | None", Sequence[Run]], Awaitable["list[str] | None"]]
 DELAY = 0.003
 """Seconds that an outcome waits for others while other handlers still run."""
 
@@ -35,6 +36,7 @@ class Acknowledger:
         is_worth_waiting: whether more outcomes may come soon.
         size (int): outcomes that do not wait for more.
         keeps_stacks (bool): whether the server is told where a handler failed.
+        claim_along: completes jobs together with a claim, if one is due: see `Engine`.
         freed: called with the runs that are off the worker's hands.
         noted: called with each outcome that the server took.
     """
@@ -46,6 +48,7 @@ class Acknowledger:
         is_worth_waiting: Callable[[], bool],
         size: int,
         keeps_stacks: bool,
+        claim_along: Along,
         freed: Callable[[Sequence[Run]], None],
         noted: Callable[[Run, Outcome], None],
     ) -> None:
@@ -54,6 +57,7 @@ class Acknowledger:
         self._is_worth_waiting = is_worth_waiting
         self._size = size
         self._keeps_stacks = keeps_stacks
+        self._claim_along = claim_along
         self._freed = freed
         self._noted = noted
         self._ended: list[Ended] = []
@@ -86,21 +90,26 @@ class Acknowledger:
         groups: defaultdict[tuple[Any, ...], list[Ended]] = defaultdict(list)
         for run, outcome in ended:
             groups[_group(run, outcome)].append((run, outcome))
-        for group in groups.values():
+        # A claim that comes along with the last one finds the room of all.
+        *others, last = sorted(groups.values(), key=_is_completed_then_size)
+        for group in others:
             await self._send_group(group)
+        await self._send_group(last, [run for run, _ in ended])
 
-    async def _send_group(self, group: list[Ended]) -> None:
+    async def _send_group(self, group: list[Ended], all_ended: Sequence[Run] = ()) -> None:
+        """Sends outcomes of one kind; with all that ended, a claim may come along."""
         tries = 0
 
         async def call() -> list[str]:
             nonlocal tries
             tries += 1
-            return await self._call(group)
+            return await self._call(group, all_ended)
 
         try:
             verdicts = await self._patiently(call)
         except (psycopg.Error, TypeError, ValueError) as error:
-            if len(group) > 1:  # one of them cannot be stored, or not even sent: find it
+            # One of them cannot be stored, or not even sent: find it. Or it is the claim.
+            if len(group) > 1 or all_ended:
                 for ended in group:
                     await self._send_group([ended])
             else:
@@ -113,16 +122,18 @@ class Acknowledger:
             else:
                 await self._refused(run, outcome, verdict)
 
-    async def _call(self, group: list[Ended]) -> list[str]:
+    async def _call(self, group: list[Ended], all_ended: Sequence[Run]) -> list[str]:
         """One call for outcomes that differ in nothing but the job; returns the verdicts."""
         first, outcome = group[0]
         ids, token = [run.job.id for run, _ in group], first.job.lease_token
-        if isinstance(outcome, Completed) and len(group) > 1:
-            results = [o.result for _, o in group if isinstance(o, Completed)]
-            has_results = any(result is not None for result in results)
-            return _words(
-                await self._client.complete_jobs(ids, token, results if has_results else None)
-            )
+        if isinstance(outcome, Completed):
+            results = _results(group)
+            if all_ended:
+                verdicts = await self._claim_along(ids, token, results, all_ended)
+                if verdicts is not None:
+                    return verdicts
+            if len(group) > 1:
+                return _words(await self._client.complete_jobs(ids, token, results))
         if isinstance(outcome, Failed) and outcome.retry_in is None:
             failed = [o for _, o in group if isinstance(o, Failed)]
             messages = [o.message for o in failed]
@@ -225,6 +236,15 @@ def _group(run: Run, outcome: Outcome) -> tuple[Any, ...]:
     if isinstance(outcome, Released):
         return (Released, token, outcome.run_in)
     return (run.job.id,)
+
+
+def _is_completed_then_size(group: list[Ended]) -> tuple[bool, int]:
+    return isinstance(group[0][1], Completed), len(group)
+
+
+def _results(group: list[Ended]) -> list[Any] | None:
+    results = [outcome.result for _, outcome in group if isinstance(outcome, Completed)]
+    return results if any(result is not None for result in results) else None
 
 
 def _words(verdicts: list[Verdict]) -> list[str]:

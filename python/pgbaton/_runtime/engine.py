@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import psycopg
 
+from pgbaton._arguments import Interval
 from pgbaton._async.client import AsyncClient
 from pgbaton._listening.listener import Listener, watchful
 from pgbaton._listening.slumber import Slumber
@@ -138,6 +139,11 @@ class Engine:
         self._ordered: dict[str, QueueInfo] = {}
         self.held: dict[tuple[int, int], Run] = {}
         """Claimed and not acknowledged yet, by job and token: never more than the capacity."""
+        self._turn = asyncio.Lock()
+        """One claim at a time: two would fill the same room."""
+        self._is_dry = False
+        """A claim brought fewer jobs than it asked for, and nobody has gone to sleep yet."""
+        self._is_asleep = False
         self._running = 0
         self._work = asyncio.Event()
         self._slumber = (
@@ -158,6 +164,7 @@ class Engine:
             lambda: self._running > 0,
             min(settings.batch_size, settings.capacity),
             settings.keep_stacks,
+            self._claim_along,
             self._free,
             self._note,
         )
@@ -320,20 +327,17 @@ class Engine:
     async def _claim_until_stopped(self) -> None:
         while not self._stop.is_set():
             self._room.clear()
-            self._work.clear()
-            wanted = min(self.settings.capacity - len(self.held), self.settings.batch_size)
-            if wanted <= 0:
-                await self._room.wait()
-                continue
+            if not self._is_dry:  # who comes from a claim along must hear what was said since
+                self._work.clear()
             if not self._handlers.queues:  # none of them is there
+                self._is_dry = False
                 await self._work.wait()
                 continue
             try:
-                jobs = await self.patiently(partial(self._claim, wanted), until=self._stop)
-                self._start(jobs)
-                if jobs and self._slumber:
-                    self._slumber.found()
-                if len(jobs) < wanted and not self._stop.is_set():
+                is_full = await self.patiently(self._claim, until=self._stop)
+                if is_full:
+                    await self._room.wait()
+                elif self._is_dry and not self._stop.is_set():
                     await self._sleep()
             except UnknownQueue as error:
                 await self._miss(error)
@@ -341,17 +345,60 @@ class Engine:
                 if not (passes(error) and self._stop.is_set()):
                     raise
 
-    async def _claim(self, wanted: int) -> list[RunningJob]:
+    async def _claim(self) -> bool:
+        """Claims what there is room for; returns whether there was none."""
+        async with self._turn:
+            wanted = self._wanted()
+            if wanted <= 0:
+                return True
+            if not self._is_dry:
+                self._take(await self.client.claim_job_batch(*self._whose(wanted)), wanted)
+        return False
+
+    async def _claim_along(
+        self, ids: list[int], token: int, results: list[Any] | None, ended: Sequence[Run]
+    ) -> list[str] | None:
+        """Completes jobs and claims others in the same call, if a claim is due; else does nothing.
+
+        The claim counts on the room of all that ended. Returns a verdict for each id.
+        """
+        async with self._turn:
+            if self._is_asleep or self._stop.is_set() or not self._handlers.queues:
+                return None
+            wanted = self._wanted(len(ended))
+            done = await self.client.complete_and_claim(
+                ids, token, *self._whose(wanted), results=results
+            )
+            self._drop(ended)
+            self._take(done.jobs, wanted)
+        verdicts = ["ok"] * len(ids)
+        for refused in done.refused:
+            verdicts[refused.ordinal - 1] = refused.verdict
+        return verdicts
+
+    def _wanted(self, ended: int = 0) -> int:
         settings = self.settings
-        claimed = await self.client.claim_job_batch(
+        return min(settings.capacity - len(self.held) + ended, settings.batch_size)
+
+    def _whose(
+        self, wanted: int
+    ) -> tuple[str, list[str], list[str] | None, tuple[str, ...], int, Interval | None]:
+        """What a claim asks for."""
+        settings, handlers = self.settings, self._handlers
+        return (
             settings.worker_id,
-            self._handlers.queues,
-            self._handlers.job_types,
+            handlers.queues,
+            handlers.job_types,
             settings.tags,
             wanted,
             settings.lease,
         )
-        return [RunningJob(*FIELDS(job)) for job in claimed]
+
+    def _take(self, claimed: Sequence[ClaimedJob], wanted: int) -> None:
+        self._start([RunningJob(*FIELDS(job)) for job in claimed])
+        if claimed and self._slumber:
+            self._slumber.found()
+        self._is_dry = len(claimed) < wanted
 
     async def _miss(self, error: UnknownQueue) -> None:
         """A queue is not there: it is made, or the others go on without it."""
@@ -382,6 +429,13 @@ class Engine:
 
     async def _sleep(self) -> None:
         """Until there may be work for a claim."""
+        self._is_asleep, self._is_dry = True, False
+        try:
+            await self._sleep_for_work()
+        finally:
+            self._is_asleep = False
+
+    async def _sleep_for_work(self) -> None:
         if self.settings.burst:
             await self._wait_or_end()
         elif self._slumber is None:
@@ -554,11 +608,15 @@ class Engine:
         run.cancel("timeout")
 
     def _free(self, runs: Sequence[Run]) -> None:
+        self._drop(runs)
+        self._room.set()
+        # The next job of a key may be there, unless a claim has looked since.
+        if self._listener is None and not self._is_dry:
+            self._work.set()
+
+    def _drop(self, runs: Sequence[Run]) -> None:
         for run in runs:
             self.held.pop((run.job.id, run.job.lease_token), None)
-        self._room.set()
-        if self._listener is None:  # the next job of a key may be there
-            self._work.set()
 
     # Stopping
 

@@ -172,6 +172,14 @@ RECIPES: dict[str, dict[str, str]] = {
         "paused key": "select pgbaton.complete_job(%(held)s, lease_token => %(held_token)s)",
     },
     "complete_jobs": {"": "select pgbaton.complete_jobs(array[%(run)s], %(token)s)"},
+    "complete_and_claim": {
+        "": "select id, singleton_key from pgbaton.complete_and_claim(array[%(run)s], %(token)s,"
+        " %(worker)s, array[%(queue)s], batch_size => 1)",
+        "result": "select id, singleton_key from pgbaton.complete_and_claim(array[%(run)s],"
+        " %(token)s, %(worker)s, batch_size => 100, results => '{1}')",
+        "refused": "select id, singleton_key from pgbaton.complete_and_claim(array[%(dead)s],"
+        " %(token)s, %(worker)s, array[%(queue)s, %(beside)s])",
+    },
     "complete_claim": {"": "select pgbaton.complete_claim(%(token)s)"},
     "fail_job": {
         "retry": "select pgbaton.fail_job(%(run)s, 'no', %(token)s)",

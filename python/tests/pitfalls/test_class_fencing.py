@@ -17,6 +17,8 @@ CALLS = {
     "complete_job": "select pgbaton.complete_job(%(job)s, '1', %(token)s)",
     "complete_jobs": "select verdict from pgbaton.complete_jobs("
     "array[%(job)s], %(token)s, array['1'::jsonb])",
+    "complete_and_claim": "select coalesce(max(verdict), 'ok') from pgbaton.complete_and_claim("
+    "array[%(job)s], %(token)s, 'w', job_types => '{none}', results => array['1'::jsonb])",
     "complete_claim": "select pgbaton.complete_claim(%(token)s)",
     "fail_job": "select pgbaton.fail_job(%(job)s, 'no', %(token)s)",
     "fail_jobs": "select verdict from pgbaton.fail_jobs(array[%(job)s], array['no'], %(token)s)",

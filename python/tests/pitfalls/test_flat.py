@@ -32,6 +32,12 @@ def claim(jobs: int = 1, queues: str = "'{q}'", more: str = "", size: int = 0) -
     return CLAIM.format(queues=queues, size=size or jobs, more=more, jobs=jobs)
 
 
+def complete_and_claim(jobs: int = 1) -> str:
+    """Of the last batch and of the next; the first time there is no last one."""
+    last = "complete_and_claim(coalesce(v_ids, '{}'), v_token, 'w'"
+    return claim(jobs).replace("claim_job_batch('w'", last)
+
+
 def batch(jobs: int, keys: str = "null") -> str:
     return f"perform pgbaton.enqueue_batch('q', array_fill('{{}}'::jsonb, array[{jobs}]), {keys})"
 
@@ -58,6 +64,17 @@ WAYS: dict[str, tuple[str, list[str], int]] = {
     "claims of ten from bulk spans": (
         STANDARD,
         [f"if n % 64 = 1 then {batch(640)}; end if; |", claim(10), COMPLETE_ALL],
+        10,
+    ),
+    "completed and claimed in one call": (STANDARD, [PLAIN, complete_and_claim()], 1),
+    "completed and claimed in one call, a hundred": (
+        STANDARD,
+        [batch(100), complete_and_claim(100)],
+        100,
+    ),
+    "completed and claimed in one call, many keys": (
+        FIFO,
+        [batch(10, KEYS), complete_and_claim(10)],
         10,
     ),
     "claims of a hundred": (STANDARD, [batch(100), claim(100), COMPLETE_ALL], 100),
@@ -329,7 +346,11 @@ NOT_COUNTED = {
     "unsubscribe": "a setting",
     "unregister_worker": "once in the life of a worker",
 }
-QUICK = ("claims of one from bulk spans", "batons by release rows")
+QUICK = (
+    "claims of one from bulk spans",
+    "completed and claimed in one call",
+    "batons by release rows",
+)
 
 SETUP = """
 create or replace function pgbaton._now() returns timestamptz language sql volatile

@@ -174,6 +174,11 @@ FUNCTIONS = {
         LANES,
     ),
     "claimed_jobs": Call("select * from pgbaton.claimed_jobs(<token>)"),
+    "complete_and_claim": Call(
+        "select * from pgbaton.complete_and_claim(array[<active>, <active> + 2], <token>, 'w', '{f,s}',"
+        " batch_size => 20)",
+        "select 20 + count(*) from pgbaton.lane",
+    ),
     "complete_claim": Call("select * from pgbaton.complete_claim(<token>)"),
     "complete_job": Call("select * from pgbaton.complete_job(<active>, '1', <token>)"),
     "complete_jobs": Call(

@@ -154,6 +154,9 @@ WORKING: dict[str, Callable[[Stranger], None]] = {
     ),
     "claim_job_batch": simply("select from pgbaton.claim_job_batch(%(worker)s, '{q,plain}')"),
     "claimed_jobs": simply("select from pgbaton.claimed_jobs(%(token)s)"),
+    "complete_and_claim": simply(
+        "select from pgbaton.complete_and_claim(array[%(job)s], %(token)s, %(worker)s, '{q,plain}')"
+    ),
     "complete_claim": simply("select pgbaton.complete_claim(%(token)s)"),
     "complete_job": simply("select pgbaton.complete_job(%(job)s, lease_token => %(token)s)"),
     "complete_jobs": simply("select from pgbaton.complete_jobs(array[%(job)s], %(token)s)"),

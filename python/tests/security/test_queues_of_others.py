@@ -19,6 +19,8 @@ CALLS = {
     "complete_job": "select pgbaton.complete_job(%(job)s, null, %(token)s)",
     "complete_job without a token": "select pgbaton.complete_job(%(job)s)",
     "complete_jobs": "select verdict from pgbaton.complete_jobs(array[%(job)s], %(token)s)",
+    "complete_and_claim": "select verdict, queue from pgbaton.complete_and_claim("
+    "array[%(job)s], %(token)s, 'mine')",
     "complete_claim": "select pgbaton.complete_claim(%(token)s)",
     "claimed_jobs": "select id from pgbaton.claimed_jobs(%(token)s)",
     "start_jobs": "select verdict from pgbaton.start_jobs(array[%(job)s], %(token)s)",
