@@ -224,7 +224,11 @@ def job_list(values: Iterable[NewJob] | None) -> Argument:
 
 
 def job_filter(value: JobFilter | JobSearch | None) -> Argument:
-    return None if value is None else json_value(_converted(value))
+    if value is None:
+        return None
+    wanted = _converted(value)
+    is_text = isinstance(wanted.get("payload"), JsonText)
+    return json_value(JsonText(write(wanted)) if is_text else wanted)
 
 
 def _converted(value: NewJob | JobFilter | JobSearch) -> dict[str, Any]:

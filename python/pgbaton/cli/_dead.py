@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
 
-from pgbaton.cli._errors import say
+from pgbaton._arguments import JobSearch
+from pgbaton.cli._filters import act, filtered
 from pgbaton.cli._io import (
     AsJson,
     Dsn,
@@ -21,11 +21,9 @@ from pgbaton.cli._io import (
     print_json,
     print_record,
     print_rows,
-    progress,
     transaction_of,
 )
-from pgbaton.client import Client
-from pgbaton.errors import InvalidState, UnknownJob
+from pgbaton.cli._jobs import DryRun, Ids, Reason, needs_one
 
 
 def list_(
@@ -57,54 +55,31 @@ def show(job: JobId, dsn: Dsn = "", as_json: AsJson = False) -> None:
         print_record(client.get_dead_job(job), as_json)
 
 
+@filtered
 def requeue(
-    jobs: Annotated[list[int] | None, typer.Argument(help="Ids of failed jobs.")] = None,
-    queue: Annotated[
-        str | None, typer.Option(help="Instead of ids: all dead letters of this queue.")
-    ] = None,
+    jobs: Ids = None,
+    reason: Reason = None,
+    dry_run: DryRun = False,
+    *,
+    search: JobSearch,
     yes: Yes = False,
     dsn: Dsn = "",
     as_json: AsJson = False,
 ) -> None:
     """Enqueue failed jobs anew, at the end of their line; job retry keeps id and place instead."""
-    if (queue is None) == (not jobs):
-        raise typer.BadParameter("pass ids, or --queue")
-    if jobs:
-        with transaction_of(dsn) as client:
-            done = [_requeued(client, job) for job in jobs]
-        for one in done if not as_json else []:
-            print(one["new_job_id"])
-    else:
+    needs_one(jobs, search, dry_run)
+    if not jobs:
         with client_of(dsn) as client:
-            done = _requeue_all(client, str(queue), yes)
-        if not as_json:
-            say(f"{len(done):,} requeued")
+            act(client, "requeue", search, what="requeued", reason=reason, dry_run=dry_run,
+                yes=yes, as_json=as_json)  # fmt: skip
+        return
+    with transaction_of(dsn) as client:
+        done = [{"job_id": job, "new_job_id": client.requeue_dead_job(job)} for job in jobs]
     if as_json:
         print_json(done)
-
-
-def _requeued(client: Client, job: int) -> dict[str, int]:
-    return {"job_id": job, "new_job_id": client.requeue_dead_job(job)}
-
-
-def _requeue_all(client: Client, queue: str, yes: bool) -> list[dict[str, int]]:
-    """One by one, so that nobody waits for all of them; those that others took meanwhile stay."""
-    ids = _all_of(client, queue)
-    confirm(f"Requeue all {len(ids):,} dead letters of queue {queue}?", yes)
-    done = []
-    with progress() as bar:
-        for job in bar.track(ids, description="requeued"):
-            with suppress(UnknownJob, InvalidState):
-                done.append(_requeued(client, job))
-    return done
-
-
-def _all_of(client: Client, queue: str) -> list[int]:
-    """The oldest first, so that they keep their order."""
-    ids: list[int] = []
-    while rows := client.list_dead_jobs(queue, 1000, len(ids)):
-        ids += [row.id for row in rows]
-    return ids[::-1]
+    else:
+        for one in done:
+            print(one["new_job_id"])
 
 
 def purge(

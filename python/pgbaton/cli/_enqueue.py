@@ -62,17 +62,23 @@ def enqueue(
             help="Each line is an object with the parameters of enqueue_job, which win.",
         ),
     ] = False,
-    key: Annotated[str | None, typer.Option(help="singleton_key: jobs of one in order.")] = None,
+    key: Annotated[
+        str | None,
+        typer.Option("--key", "--singleton-key", help="singleton_key: jobs of one in order."),
+    ] = None,
     key_field: Annotated[
         str | None, typer.Option(help="The key of each job is this field of its payload.")
     ] = None,
     priority: Annotated[int | None, typer.Option(help="Larger runs first.")] = None,
-    job_type: Annotated[str | None, typer.Option("--type", help="What workers ask for.")] = None,
+    job_type: Annotated[
+        str | None, typer.Option("--type", "--job-type", help="What workers ask for.")
+    ] = None,
     tag: Annotated[
         list[str] | None, typer.Option(help="What workers ask for; repeat the option.")
     ] = None,
     run_at: Annotated[
-        str | None, typer.Option("--at", help="Not before, ISO 8601; local time without a zone.")
+        str | None,
+        typer.Option("--at", "--run-at", help="Not before, ISO 8601; local time without a zone."),
     ] = None,
     delay: Annotated[str | None, typer.Option(help="Not before this interval from now.")] = None,
     max_attempts: Annotated[int | None, typer.Option(help="Instead of the queue's.")] = None,
@@ -89,7 +95,11 @@ def enqueue(
     dsn: Dsn = "",
     as_json: AsJson = False,
 ) -> None:
-    """Add a job and print its id, or many of them from JSON lines."""
+    """Add a job and print its id, or many from JSON lines and an id for each, once all are in.
+
+    Of a duplicate it is the id of the earlier job; a line is empty where the policy of the queue
+    has no place for the job.
+    """
     if lines is not None and (payload is not None or dedup_id is not None):
         raise typer.BadParameter("--lines goes with neither a payload nor --dedup-id")
     if jobs and lines is None:
@@ -127,10 +137,12 @@ def enqueue(
     with psycopg.connect(dsn) as connection, connection.transaction():
         for done in _enqueue_lines(connection, queue, lines, job_of):
             counts.update(outcome.outcome for outcome in done)
-            outcomes += done if as_json else []
+            outcomes += done
     if as_json:
         print_json(outcomes)
     else:
+        for outcome in outcomes:
+            print("" if outcome.job_id is None else outcome.job_id)
         say(", ".join(f"{count:,} {what}" for what, count in counts.items()) or "no lines")
 
 

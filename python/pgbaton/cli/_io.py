@@ -195,11 +195,17 @@ def progress() -> Progress:
 
 
 def instant(value: str | None) -> datetime | None:
-    """ISO 8601; without a zone it is local time."""
+    """ISO 8601; without a zone it is local time.
+
+    One that a change of the clock leaves out or repeats is read as PostgreSQL does: by the offset
+    before a gap, and the second time.
+    """
     if value is None:
         return None
     try:
         read = datetime.fromisoformat(value)
     except ValueError as error:
         raise typer.BadParameter(f"{value!r} is no instant: 2030-01-31T08:00+01:00") from error
-    return read if read.tzinfo else read.astimezone()
+    if read.tzinfo:
+        return read
+    return max((read.replace(fold=fold).astimezone() for fold in (0, 1)), key=datetime.timestamp)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any, cast
+from textwrap import indent
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from pgbaton._arguments import JobFilter
+from pgbaton._arguments import JobSearch
+from pgbaton._text import plain
 from pgbaton.cli._errors import say
+from pgbaton.cli._filters import act, filtered, found, jobs_text, say_more
 from pgbaton.cli._io import (
     AsJson,
     Dsn,
     JobId,
-    JobIds,
     Yes,
     client_of,
     confirm,
@@ -22,15 +24,85 @@ from pgbaton.cli._io import (
     print_done,
     print_json,
     print_record,
+    print_rows,
     transaction_of,
 )
+from pgbaton.cli._text import clean, duration, when
 from pgbaton.client import Client
+from pgbaton.models import JobAttempt
+
+LIST_COLUMNS = [
+    "id",
+    "queue",
+    "singleton_key",
+    "job_type",
+    "state",
+    "attempt",
+    "created_at",
+    "ended_at",
+    "error_message",
+]
 
 
-def show(job: JobId, dsn: Dsn = "", as_json: AsJson = False) -> None:
-    """All that is known of a job."""
+@filtered
+def list_(
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="Jobs at most.")] = 50,
+    after: Annotated[
+        str | None, typer.Option(help="Go on where the list before ended, with the same filter.")
+    ] = None,
+    oldest_first: Annotated[
+        bool, typer.Option("--oldest-first", help="Instead of the latest first.")
+    ] = False,
+    *,
+    search: JobSearch,
+    dsn: Dsn = "",
+    as_json: AsJson = False,
+) -> None:
+    """Jobs, live and ended, that fit a filter."""
     with client_of(dsn) as client:
-        print_record(client.get_job(job), as_json)
+        page = found(client, search, limit, after, oldest_first)
+        jobs = client.list_jobs(page.job_ids)
+    if as_json:
+        print_json({"jobs": jobs, "next_after": page.next_after})
+        return
+    print_rows(jobs, LIST_COLUMNS, as_json, "no job fits")
+    say_more(page)
+
+
+def show(
+    job: JobId,
+    attempts: Annotated[int, typer.Option(min=0, max=1000, help="The last so many.")] = 20,
+    dsn: Dsn = "",
+    as_json: AsJson = False,
+) -> None:
+    """All that is known of a job, with its attempts."""
+    with client_of(dsn) as client:
+        info = client.get_job(job)
+        tried = client.job_attempts(job, attempts) if attempts else []
+    if as_json:
+        print_json({**plain(info), "attempts": tried})
+        return
+    print_record(info, as_json)
+    for attempt in tried:
+        print_attempt(attempt)
+
+
+def print_attempt(attempt: JobAttempt) -> None:
+    """One attempt: a line, and below it what went wrong, whole."""
+    took = (
+        attempt.ended_at - attempt.claimed_at if attempt.ended_at and attempt.claimed_at else None
+    )
+    words = [
+        f"attempt {attempt.attempt}: {attempt.outcome}",
+        when(attempt.ended_at or attempt.claimed_at),
+        f"after {duration(took)}" if took is not None else "",
+        f"by {attempt.worker_id}" if attempt.worker_id else "",
+    ]
+    print()
+    print(clean(", ".join(word for word in words if word)))
+    for text in (attempt.error_message, attempt.error_stack):
+        if text:
+            print(clean(indent(text.rstrip(), "  ")))
 
 
 def why(job: JobId, dsn: Dsn = "", as_json: AsJson = False) -> None:
@@ -40,59 +112,70 @@ def why(job: JobId, dsn: Dsn = "", as_json: AsJson = False) -> None:
     print_answer({"job_id": job, "why": sentence}, sentence, as_json)
 
 
+Ids: TypeAlias = Annotated[
+    list[int] | None, typer.Argument(help="Ids of the jobs; instead of them a filter.")
+]
+Reason: TypeAlias = Annotated[str | None, typer.Option(help="For the audit.")]
+DryRun: TypeAlias = Annotated[
+    bool, typer.Option("--dry-run", help="With a filter: only say how many jobs fit.")
+]
+
+
+def needs_one(jobs: list[int] | None, search: JobSearch, dry_run: bool) -> None:
+    """Ids or a filter, and a dry run of a filter."""
+    if bool(jobs) == bool(search):
+        raise typer.BadParameter("pass ids, or say which jobs: --queue, --state, --error, …")
+    if jobs and dry_run:
+        raise typer.BadParameter("--dry-run goes with a filter: ids are counted already")
+
+
+@filtered
 def retry(
-    jobs: Annotated[list[int] | None, typer.Argument(help="Ids of failed jobs.")] = None,
-    queue: Annotated[
-        str | None, typer.Option(help="Instead of ids: all failed jobs of this queue that fit.")
-    ] = None,
-    key: Annotated[str | None, typer.Option(help="With --queue: of this key.")] = None,
-    job_type: Annotated[
-        str | None, typer.Option("--type", help="With --queue: of this type.")
-    ] = None,
-    tag: Annotated[
-        list[str] | None, typer.Option(help="With --queue: with this tag; repeat the option.")
-    ] = None,
-    error: Annotated[
-        str | None, typer.Option(help="With --queue: whose last error contains this.")
-    ] = None,
+    jobs: Ids = None,
     extra_attempts: Annotated[int, typer.Option(help="Attempts to grant to each.")] = 1,
+    reason: Reason = None,
+    dry_run: DryRun = False,
+    *,
+    search: JobSearch,
     dsn: Dsn = "",
     as_json: AsJson = False,
 ) -> None:
     """Run failed jobs again: same id, same place in their key."""
-    if (queue is None) == (not jobs):
-        raise typer.BadParameter("pass ids, or --queue")
-    with transaction_of(dsn) as client:
-        if queue is None:
-            for job in jobs or []:
+    needs_one(jobs, search, dry_run)
+    if jobs:
+        with transaction_of(dsn) as client:
+            for job in jobs:
                 client.retry_job(client.get_job(job).queue, job, extra_attempts)
-            count = len(jobs or [])
-        else:
-            wanted = {
-                "singleton_key": key,
-                "job_type": job_type,
-                "tags": tag,
-                "error": error,
-                "extra_attempts": extra_attempts,
-            }
-            fits = {name: value for name, value in wanted.items() if value is not None}
-            count = client.retry_jobs(queue, cast(JobFilter, fits))
-    print_done({"retried": count}, f"{count:,} jobs run again", as_json)
+        print_done({"retried": len(jobs)}, f"retried {_several(jobs)}", as_json)
+        return
+    with client_of(dsn) as client:
+        act(client, "retry", {**search, "extra_attempts": extra_attempts}, what="retried",
+            reason=reason, dry_run=dry_run, yes=True, as_json=as_json)  # fmt: skip
 
 
+@filtered
 def skip(
-    jobs: JobIds,
-    reason: Annotated[str | None, typer.Option(help="For the audit.")] = None,
+    jobs: Ids = None,
+    reason: Reason = None,
+    dry_run: DryRun = False,
+    *,
+    search: JobSearch,
     yes: Yes = False,
     dsn: Dsn = "",
     as_json: AsJson = False,
 ) -> None:
     """Give up failed jobs: they go to history, the next jobs of their keys run."""
-    confirm(f"Skip {_several(jobs)}?", yes)
-    with transaction_of(dsn) as client:
-        for job in jobs:
-            client.skip_job(client.get_job(job).queue, job, reason)
-    print_done({"skipped": len(jobs)}, f"skipped {_several(jobs)}", as_json)
+    needs_one(jobs, search, dry_run)
+    if jobs:
+        confirm(f"Skip {_several(jobs)}?", yes)
+        with transaction_of(dsn) as client:
+            for job in jobs:
+                client.skip_job(client.get_job(job).queue, job, reason)
+        print_done({"skipped": len(jobs)}, f"skipped {_several(jobs)}", as_json)
+        return
+    with client_of(dsn) as client:
+        act(client, "skip", search, what="skipped", reason=reason, dry_run=dry_run, yes=yes,
+            as_json=as_json)  # fmt: skip
 
 
 def reschedule(
@@ -130,23 +213,27 @@ def _move(
     print_done({"moved": len(jobs), "in_line": in_line}, said, as_json)
 
 
+@filtered
 def cancel(
-    jobs: Annotated[list[int] | None, typer.Argument(help="Ids of the jobs.")] = None,
-    tag: Annotated[
-        list[str] | None, typer.Option(help="Jobs that carry all of these tags.")
-    ] = None,
+    jobs: Ids = None,
+    reason: Reason = None,
+    dry_run: DryRun = False,
+    *,
+    search: JobSearch,
     yes: Yes = False,
     dsn: Dsn = "",
     as_json: AsJson = False,
 ) -> None:
     """Cancel jobs: those that run are asked to stop and keep their key until they did."""
-    if not jobs and not tag:
-        raise typer.BadParameter("pass ids, or --tag")
-    named = [_several(jobs)] if jobs else []
-    tagged = [f"all jobs with {', '.join(tag)}"] if tag else []
-    confirm(f"Cancel {' and '.join(named + tagged)}?", yes)
+    needs_one(jobs, search, dry_run)
+    if not jobs:
+        with client_of(dsn) as client:
+            act(client, "cancel", search, what="cancelled", reason=reason, dry_run=dry_run,
+                yes=yes, as_json=as_json)  # fmt: skip
+        return
+    confirm(f"Cancel {_several(jobs)}?", yes)
     with client_of(dsn) as client:
-        outcome = client.cancel_jobs(tag, jobs)
+        outcome = client.cancel_jobs(job_ids=jobs)
     if as_json:
         print_json(outcome)
         return
@@ -155,17 +242,28 @@ def cancel(
         say(f"unknown, failed or ended: {', '.join(map(str, outcome.unknown_job_ids))}")
 
 
+@filtered
 def delete(
-    jobs: JobIds,
+    jobs: Ids = None,
     for_good: Annotated[
         bool,
         typer.Option("--for-good", help="Ended and failed jobs, with all that is known of them."),
     ] = False,
+    reason: Reason = None,
+    dry_run: DryRun = False,
+    *,
+    search: JobSearch,
     yes: Yes = False,
     dsn: Dsn = "",
     as_json: AsJson = False,
 ) -> None:
     """Take jobs that do not run out of their queue; they stay in its history."""
+    needs_one(jobs, search, dry_run)
+    if not jobs:
+        with client_of(dsn) as client:
+            act(client, "erase" if for_good else "delete", search, what="deleted", reason=reason,
+                dry_run=dry_run, yes=yes, as_json=as_json)  # fmt: skip
+        return
     confirm(f"Delete {_several(jobs)}{' for good' if for_good else ''}?", yes)
     with transaction_of(dsn) as client:
         if for_good:
@@ -174,7 +272,7 @@ def delete(
             for job in jobs:
                 client.delete_job(client.get_job(job).queue, job)
             count = len(jobs)
-    print_done({"deleted": count}, f"{count:,} jobs deleted", as_json)
+    print_done({"deleted": count}, f"deleted {jobs_text(count)}", as_json)
 
 
 def _several(jobs: list[int]) -> str:
@@ -184,6 +282,7 @@ def _several(jobs: list[int]) -> str:
 
 
 COMMANDS: list[Callable[..., Any]] = [
+    list_,
     show,
     why,
     retry,

@@ -40,7 +40,11 @@ Backoff: TypeAlias = Annotated[
 ]
 Schedule: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option("--backoff", help="Wait after the 1st, 2nd, … attempt; repeat the option."),
+    typer.Option(
+        "--backoff",
+        "--backoff-schedule",
+        help="Wait after the 1st, 2nd, … attempt; repeat the option.",
+    ),
 ]
 Lanes: TypeAlias = Annotated[
     int | None, typer.Option("--max-lanes", help="Most distinct (priority, job type, tags).")
@@ -161,7 +165,9 @@ def show(queue: Queue, dsn: Dsn = "", as_json: AsJson = False) -> None:
 
 def pause(
     queue: Queue,
-    key: Annotated[str | None, typer.Option(help="This key only.")] = None,
+    key: Annotated[
+        str | None, typer.Option("--key", "--singleton-key", help="This key only.")
+    ] = None,
     dsn: Dsn = "",
     as_json: AsJson = False,
 ) -> None:
@@ -176,7 +182,9 @@ def pause(
 
 def resume(
     queue: Queue,
-    key: Annotated[str | None, typer.Option(help="This key only.")] = None,
+    key: Annotated[
+        str | None, typer.Option("--key", "--singleton-key", help="This key only.")
+    ] = None,
     dsn: Dsn = "",
     as_json: AsJson = False,
 ) -> None:

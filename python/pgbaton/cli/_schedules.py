@@ -21,8 +21,6 @@ from pgbaton.cli._io import (
 )
 from pgbaton.cli._payload import read_json
 from pgbaton.cli._text import when
-from pgbaton.client import Client
-from pgbaton.models import ScheduleInfo
 
 Name: TypeAlias = Annotated[str, typer.Argument(help="Name of the schedule.")]
 
@@ -36,11 +34,16 @@ def create(
     ] = None,
     time_zone: Annotated[str, typer.Option(help="For example Europe/Berlin.")] = "UTC",
     missed_runs: Annotated[
-        str, typer.Option("--missed", help="Times that passed: coalesce, skip or all.")
+        str,
+        typer.Option("--missed", "--missed-runs", help="Times that passed: coalesce, skip or all."),
     ] = "coalesce",
     priority: Annotated[int | None, typer.Option(help="Larger runs first.")] = None,
-    key: Annotated[str | None, typer.Option(help="singleton_key of the jobs.")] = None,
-    job_type: Annotated[str | None, typer.Option("--type", help="What workers ask for.")] = None,
+    key: Annotated[
+        str | None, typer.Option("--key", "--singleton-key", help="singleton_key of the jobs.")
+    ] = None,
+    job_type: Annotated[
+        str | None, typer.Option("--type", "--job-type", help="What workers ask for.")
+    ] = None,
     tag: Annotated[list[str] | None, typer.Option(help="Repeat the option.")] = None,
     dsn: Dsn = "",
     as_json: AsJson = False,
@@ -109,23 +112,8 @@ def delete(name: Name, yes: Yes = False, dsn: Dsn = "", as_json: AsJson = False)
 def run(name: Name, dsn: Dsn = "", as_json: AsJson = False) -> None:
     """Enqueue its job now, beside its times, and print the id."""
     with client_of(dsn) as client:
-        schedule = _find(client, name)
-        job_id = client.enqueue_job(
-            schedule.queue,
-            schedule.payload,
-            priority=schedule.priority,
-            singleton_key=schedule.singleton_key,
-            job_type=schedule.job_type,
-            tags=schedule.tags,
-        )
+        job_id = client.run_schedule(name)
     print_answer({"name": name, "job_id": job_id}, job_id, as_json)
-
-
-def _find(client: Client, name: str) -> ScheduleInfo:
-    for schedule in client.list_schedules():
-        if schedule.name == name:
-            return schedule
-    fail(f"there is no schedule {name}", "pgbaton schedule list shows those there are.")
 
 
 COMMANDS: list[Callable[..., Any]] = [create, list_, enable, disable, delete, run]

@@ -111,7 +111,12 @@ def test_many_jobs_from_lines(run: Command, client: Client, tmp_path: Path) -> N
     lines = tmp_path / "jobs.jsonl"
     lines.write_text("".join(f'{{"id": {n}, "order": "o{n % 3}"}}\n\n' for n in range(2500)))
     done = run("enqueue", "orders", "--lines", lines, "--key-field", "order")
-    assert (done.exit_code, done.stdout, done.stderr) == (0, "", "2,500 enqueued\n")
+    assert (done.exit_code, done.stderr) == (0, "2,500 enqueued\n")
+    printed = [int(line) for line in done.stdout.splitlines()]
+    assert [client.get_job(job_id).payload["id"] for job_id in printed[::500]] == [
+        *range(0, 2500, 500)
+    ]
+    assert len(set(printed)) == 2500
     assert client.queue_stats("orders")[0].total == 2500
     first, second = (client.claim_job_batch("worker", ["orders"], batch_size=9) for _ in range(2))
     assert [job.payload["id"] for job in first] == [0, 1, 2]
@@ -209,14 +214,20 @@ def test_a_blocked_key_from_seeing_it_to_going_on(run: Command, client: Client) 
 def test_jobs_are_retried_by_filter_cancelled_and_deleted(run: Command, client: Client) -> None:
     fail_one(client)
     fail_one(client, "mail", None)
-    assert run.json("job", "retry", "--queue", "orders", "--error", "water") == {"retried": 0}
-    assert run.json("job", "retry", "--queue", "orders", "--error", "fire") == {"retried": 1}
+    assert run.json("job", "retry", "--queue", "orders", "--error", "water") == {
+        "retried": 0,
+        "passed_over": 0,
+    }
+    assert run.json("job", "retry", "--queue", "orders", "--error", "fire") == {
+        "retried": 1,
+        "passed_over": 0,
+    }
     waiting = client.enqueue_batch("mail", range(3), tags=["t"])
     outcome = run.json("job", "cancel", waiting[0], 10**15, "--yes")
     assert outcome == {"cancelled_job_ids": waiting[:1], "unknown_job_ids": [10**15]}
     assert run.json("job", "delete", waiting[1], "--yes") == {"deleted": 1}
     assert state(client, waiting[1]) == ("unscheduled", "deleted")
-    assert run("job", "cancel", "--tag", "t", "--yes").stderr == "1 cancelled\n"
+    assert run("job", "cancel", "--tag", "t", "--yes").stderr == "cancelled 1 job\n"
     assert run.json("job", "delete", "--for-good", *waiting, "--yes") == {"deleted": 3}
     assert "PB002" in run("job", "show", waiting[0]).stderr
 
@@ -231,7 +242,8 @@ def test_dead_letters(run: Command, client: Client) -> None:
     assert client.get_job(new["new_job_id"]).state is JobState.PENDING
     assert run("dlq", "requeue", "--queue", "mail").exit_code == 2
     done = run.json("dlq", "requeue", "--queue", "mail", "--yes")
-    assert [one["job_id"] for one in done] == dead[1:]
+    assert done == {"requeued": 2, "passed_over": 0}
+    assert [state(client, job_id) for job_id in dead[1:]] == [("failed", "requeued")] * 2
 
     fail_one(client)
     assert run.json("dlq", "purge", "--yes") == {"purged": 0}
@@ -259,7 +271,7 @@ def test_several_ids_are_all_or_nothing(run: Command, client: Client) -> None:
         assert run(*command, *dead, unknown).exit_code == 1
         assert [client.get_job(job_id).state for job_id in dead] == [JobState.FAILED] * 2
     assert run("job", "delete", "--yes", *dead, unknown).exit_code == 1
-    assert run("job", "retry", *dead).stderr == "2 jobs run again\n"
+    assert run("job", "retry", *dead).stderr == f"retried jobs {dead[0]}, {dead[1]}\n"
 
 
 # schedule --------------------------------------------------------------------------------------
