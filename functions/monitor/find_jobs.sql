@@ -19,8 +19,8 @@ begin
 end;
 $$;
 comment on function pgbaton.find_jobs(jsonb, integer, text, boolean) is
-'Ids of the jobs, live or ended, that fit a filter, at most max_rows of 10,000: the latest ids first, or the oldest. Dead
-letters alone (states ["failed"]) come in the order in which they failed. All of the keys of the filter must fit: ids;
+'Ids of the jobs, live or ended, that fit a filter, at most max_rows of 10,000: the latest ids first, or the oldest.
+Dead letters alone (states ["failed"]) come in the order in which they failed. All of the keys of the filter must fit: ids;
 queue; states (any of them; failed: dead letters, given_up: jobs that had failed, which somebody skipped or that
 expired); job_type; tags (all of them); singleton_key; worker_id (its last claim); error (part of the last message);
 payload (what the payload contains); created_after, created_before, ended_after, ended_before (instants; a dead

@@ -79,10 +79,10 @@ def transaction_of(dsn: str) -> Iterator[Client]:
         yield TextClient(connection=connection)
 
 
-def out() -> Console:
-    """Stdout. Not a terminal: lines as long as they are."""
+def out(fits_columns: bool = False) -> Console:
+    """Stdout. Not a terminal: lines as long as they are, or as COLUMNS says."""
     console = Console(highlight=False)
-    if not console.is_terminal:
+    if not (console.is_terminal or (fits_columns and "COLUMNS" in os.environ)):
         console = Console(highlight=False, width=10_000)
     return console
 

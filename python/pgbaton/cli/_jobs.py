@@ -16,6 +16,7 @@ from pgbaton.cli._io import (
     AsJson,
     Dsn,
     JobId,
+    JobIds,
     Yes,
     client_of,
     confirm,

@@ -5,21 +5,50 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TypeVar
 
 import psycopg
-from rich.console import Group, RenderableType
-from rich.table import Table
+from rich.console import RenderableType
 from rich.text import Text
 
 from pgbaton._text import sentence
 from pgbaton.cli._hints import hint_of
+from pgbaton.cli._listing import Column, Frame, Listing
 from pgbaton.cli._text import clean, duration, one_line, when
 from pgbaton.client import Client
 from pgbaton.models import BlockedKey, JobTotal, LiveStat, WorkerInfo
 
-T = TypeVar("T")
 RATE_OVER = timedelta(minutes=1)
+QUEUE_COLUMNS = [
+    Column("queue"),
+    Column("ready"),
+    Column("running", 1),
+    Column("failed"),
+    Column("blocked", 3),
+    Column("waiting", 4),
+    Column("retrying", 5),
+    Column("scheduled", 6),
+    Column("in/s", 8),
+    Column("done/s", 7),
+    Column("oldest", 2),
+]
+KEY_COLUMNS = [
+    Column("blocked key"),
+    Column("queue", 3, is_left=True),
+    Column("job", is_left=True),
+    Column("state", 6, is_left=True),
+    Column("since"),
+    Column("waiting", 2),
+    Column("runs again", 4),
+    Column("attempts", 7),
+    Column("error", 5, is_left=True, grows=True),
+]
+WORKER_COLUMNS = [
+    Column("worker"),
+    Column("runs"),
+    Column("of", 2),
+    Column("heartbeat", 1),
+    Column("asleep", 3),
+]
 HELP = "↑↓ select  tab queues/keys  r retry  s skip  p pause/resume queue  q quit"
 
 
@@ -157,121 +186,81 @@ class Screen:
     # What is seen ----------------------------------------------------------------------------
 
     def render(self, height: int | None = None) -> RenderableType:
-        """The frame; of long lists the part around the selected row, within so many lines."""
-        room = 10_000 if height is None else max(3, (height - 10) // 3)
-        head = Text(f"pgbaton top  {self._looked_at.astimezone():%H:%M:%S}", "bold")
-        last = Text(self._question[0] if self._question else self._message, "bold yellow")
-        return Group(
-            head,
-            self._queue_table(room),
-            Text(""),
-            self._key_table(room) if self._blocked else Text("no key is blocked"),
-            Text(""),
-            self._worker_table(room) if self._workers else Text("no workers"),
-            Text(""),
-            last,
-            Text(HELP, "dim"),
+        """The frame, within so many lines and the width of the terminal."""
+        said = self._question[0] if self._question else self._message
+        return Frame(
+            Text(f"pgbaton top  {self._looked_at.astimezone():%H:%M:%S}", "bold"),
+            [
+                self._queue_listing() if self._queues else Text("no queues"),
+                self._key_listing() if self._blocked else Text("no key is blocked"),
+                self._worker_listing() if self._workers else Text("no workers"),
+            ],
+            [Text(said, "bold yellow"), Text(HELP, "dim")],
+            height,
         )
 
-    def _queue_table(self, room: int) -> Table:
-        table = _table(
+    def _queue_listing(self) -> Listing:
+        rows = [
             [
-                "queue",
-                "ready",
-                "scheduled",
-                "waiting",
-                "running",
-                "retrying",
-                "failed",
-                "blocked keys",
-                "in/s",
-                "done/s",
-                "oldest ready",
-            ],
-            left=1,
-        )
-        for n, row in _window(self._queues, self._cursor if not self._on_keys else 0, room):
-            table.add_row(
                 clean(row.queue) + (" (paused)" if row.is_paused else ""),
                 *map(
                     "{:,}".format,
                     (
                         row.pending,
-                        row.scheduled,
-                        row.waiting,
                         row.processing,
-                        row.retrying + row.recovered,
                         row.dlq,
                         row.blocked_keys,
+                        row.waiting,
+                        row.retrying + row.recovered,
+                        row.scheduled,
                     ),
                 ),
                 _rate(self._rates.of(row.queue, "enqueued")),
                 _rate(self._rates.of(row.queue, "completed")),
                 duration(row.oldest_ready_age),
-                style=self._style(n, on_keys=False),
-            )
-        return table
+            ]
+            for row in self._queues
+        ]
+        return self._listing(QUEUE_COLUMNS, rows, on_keys=False)
 
-    def _key_table(self, room: int) -> Table:
-        table = _table(
+    def _key_listing(self) -> Listing:
+        rows = [
             [
-                "blocked key",
-                "queue",
-                "job",
-                "state",
-                "since",
-                "attempts",
-                "waiting",
-                "runs again",
-                "error",
-            ],
-            left=9,
-        )
-        for n, row in _window(self._blocked, self._cursor if self._on_keys else 0, room):
-            table.add_row(
                 *map(clean, (row.singleton_key, row.queue, str(row.job_id), row.state)),
                 when(row.blocked_since),
-                str(row.attempts),
                 f"{row.waiting_count:,}",
                 when(row.next_run_at) or "not by itself",
+                str(row.attempts),
                 one_line(row.last_error or "", 50),
-                style=self._style(n, on_keys=True),
-            )
-        return table
+            ]
+            for row in self._blocked
+        ]
+        return self._listing(KEY_COLUMNS, rows, on_keys=True)
 
-    def _worker_table(self, room: int) -> Table:
-        table = _table(["worker", "runs", "of", "heartbeat", "asleep"], left=1)
-        for _, row in _window(self._workers, 0, room):
-            table.add_row(
+    def _worker_listing(self) -> Listing:
+        rows = [
+            [
                 clean(row.worker_id),
                 str(row.running_jobs),
                 "" if row.capacity is None else str(row.capacity),
                 "none" if row.silent_for is None else f"{duration(row.silent_for)} ago",
                 "yes" if row.asleep_at else "",
-            )
-        return table
+            ]
+            for row in self._workers
+        ]
+        return Listing(WORKER_COLUMNS, rows)
 
-    def _style(self, row: int, on_keys: bool) -> str:
-        return "reverse" if row == self._cursor and on_keys == self._on_keys else ""
+    def _listing(
+        self, columns: Sequence[Column], rows: Sequence[Sequence[str]], on_keys: bool
+    ) -> Listing:
+        is_selected = on_keys == self._on_keys
+        return Listing(columns, rows, self._cursor if is_selected else 0, is_selected)
 
 
 def is_there(worker: WorkerInfo) -> bool:
     """Whether it sent a heartbeat lately, or holds jobs all the same."""
     silent_for = worker.silent_for
     return worker.running_jobs > 0 or (silent_for is not None and silent_for < timedelta(minutes=2))
-
-
-def _table(columns: list[str], left: int) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for n, name in enumerate(columns):
-        table.add_column(name, justify="left" if n < left else "right", no_wrap=True)
-    return table
-
-
-def _window(rows: Sequence[T], around: int, room: int) -> list[tuple[int, T]]:
-    """The rows that fit, with their numbers."""
-    start = max(0, min(around - room // 2, len(rows) - room))
-    return list(enumerate(rows))[start : start + room]
 
 
 def _rate(value: float | None) -> str:

@@ -21,7 +21,9 @@ NAMES = {"\x1b[A": "up", "\x1b[B": "down", "\t": "tab", "\x03": "q"}
 
 def top(
     every: Annotated[float, typer.Option(min=0.1, help="Seconds between two looks.")] = 2,
-    once: Annotated[bool, typer.Option("--once", help="Print one frame and end.")] = False,
+    once: Annotated[
+        bool, typer.Option("--once", help="Print one frame, as wide as COLUMNS says, and end.")
+    ] = False,
     dsn: Dsn = "",
 ) -> None:
     """Watch queues, blocked keys and workers, and repair them; one frame without a terminal."""
@@ -30,7 +32,7 @@ def top(
         client.live_stats()  # what is wrong from the start ends the command
         screen.refresh()
         if once or not (sys.stdin.isatty() and sys.stdout.isatty()):
-            out().print(screen.render())
+            out(fits_columns=True).print(screen.render())
             return
         with keyboard() as descriptor, Live(screen=True, auto_refresh=False) as live:
             next_look = monotonic() + every

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import pty
+import re
 import select
 import subprocess
 import sys
@@ -12,13 +13,16 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from time import monotonic
+from typing import Any
 
 import psycopg
 import pytest
-from commands import fail_one
+from commands import Command, fail_one
+from rich.cells import cell_len
 from rich.console import Console
 
 from pgbaton import Client, JobState, JobTotal
+from pgbaton.cli._listing import Column, Listing
 from pgbaton.cli._screen import Rates, Screen
 from pgbaton.cli._top import keys_in
 
@@ -176,3 +180,61 @@ def test_the_program_acts_on_keys_and_quits(
     os.write(keyboard, b"q")
     expect("\x1b[?1049l")  # the screen is as it was
     assert program.wait(60) == 0
+
+
+LONG = "a queue whose name has fifty-five bytes, which is a lot"
+
+
+@pytest.mark.parametrize("width", [40, 80, 120, 200])
+@pytest.mark.parametrize("height", [24, 50])
+def test_a_frame_is_complete_in_a_small_terminal(
+    client: Client, screen: Screen, width: int, height: int
+) -> None:
+    for n in range(51):
+        client.create_queue(f"{n:02} {LONG}")
+    for n in range(30):
+        fail_one(client, key=f"key {n:02} 漢字 {LONG}")
+    for n in range(9):
+        client.worker_heartbeat(f"worker {n} {LONG}", capacity=4)
+    screen.refresh()
+    console = Console(width=width, height=height)
+    for selected in (0, 10, 49, 52):
+        press(screen, *["up"] * 60, *["down"] * selected)
+        lines = [
+            "".join(segment.text for segment in line).rstrip()
+            for line in console.render_lines(screen.render(height), pad=False)
+        ]
+        assert len(lines) <= height
+        assert max(map(cell_len, lines)) <= width
+        text = "\n".join(lines)
+        assert "quit" in text
+        assert all(word in text for word in ("queue", "ready", "failed", "key 00", "worker 0"))
+        name = ["mail", "orders"] if selected > 50 else [f"{selected:02} a queue"]
+        assert any(word in text for word in name)
+        assert re.search(r"queue \d+-\d+ of 53", text)
+        # What matters least is what is left out.
+        assert ("done/s" in text) == (width >= 120)
+        assert ("scheduled" in text) == (width >= 120)
+        if width >= 80:
+            assert all(word in text for word in ("blocked", "running", "oldest", "printer"[:3]))
+
+
+def test_one_frame_fits_columns(run: Command, client: Client, monkeypatch: Any) -> None:
+    client.create_queue(LONG)
+    whole = run.out("top", "--once")
+    assert LONG in whole
+    assert "done/s" in whole
+    monkeypatch.setenv("COLUMNS", "60")
+    narrow = run.out("top", "--once")
+    assert max(map(len, narrow.splitlines())) <= 60
+    assert "ready" in narrow
+
+
+def test_a_list_without_room_shows_the_selected_row() -> None:
+    rows = [[f"row {n} " + "x" * 50, "1"] for n in range(9)]
+    listing = Listing([Column("name"), Column("n", 1)], rows, around=5, is_selected=True)
+    console = Console(width=24, height=9)
+    lines = console.render_lines(listing.table(console, 24, 1), pad=False)
+    text = "\n".join("".join(s.text for s in line) for line in lines)
+    assert "row 5" in text
+    assert "row 4" not in text
