@@ -24,6 +24,7 @@ import psycopg
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 
 import http_streams
+import old_snapshot
 import worker_runtime
 from bench_server import SETTINGS, TEMPLATE, Bench, Connection, Cost
 
@@ -525,6 +526,31 @@ def http_streams_open(bench: Bench) -> bool:
     return report("http_streams", figures, {"push_p50_ms": (figures["push_p50_ms"], 10)})
 
 
+def held_ten_minutes(bench: Bench) -> bool:
+    """A snapshot held for ten minutes: keyed jobs, and claims of one, beside each other."""
+    loads = [
+        old_snapshot.Load("ordered", batch=64, jobs_per_s=1000, has_keys=True),
+        old_snapshot.Load("ordered_singly", batch=1, jobs_per_s=100, has_keys=True),
+        old_snapshot.Load("plain", batch=1, jobs_per_s=100),
+    ]
+    with bench.database() as database:
+        with bench.connect(database) as conn:
+            conn.execute("select pgbaton.create_fifo_queue('ordered_singly')")
+        dsn = bench.server.dsn(dbname=database)
+        old_snapshot.measured(dsn, loads, minutes=max(3, round(10 * bench.scale)))
+    reached = True
+    for load in loads:
+        # Not the first minute, in which nothing is cached and all tables are small.
+        ratio = load.minutes[-1]["server_cpu_us_per_job"] / load.minutes[1]["server_cpu_us_per_job"]
+        figures = {
+            "batch": load.batch,
+            "minutes": load.minutes,
+            "last_over_second": round(ratio, 3),
+        }
+        reached &= report(f"held_ten_minutes_{load.queue}", figures, {"ratio": (ratio, 1.25)})
+    return reached
+
+
 WORKLOADS: dict[str, Callable[[Bench], bool]] = {
     "enqueue_batch": enqueue_batch,
     "enqueue_single": enqueue_single,
@@ -545,6 +571,7 @@ WORKLOADS: dict[str, Callable[[Bench], bool]] = {
     "worker_idle": worker_idle,
     "http_streams": http_streams_open,
 }
+LARGE: dict[str, Callable[[Bench], bool]] = {"held_ten_minutes": held_ten_minutes}
 
 
 def prepare_template(server: embedded.Server) -> None:
@@ -558,12 +585,17 @@ def prepare_template(server: embedded.Server) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("workloads", nargs="*", metavar="WORKLOAD", help=", ".join(WORKLOADS))
+    parser.add_argument(
+        "workloads", nargs="*", metavar="WORKLOAD", help=", ".join({**WORKLOADS, **LARGE})
+    )
     parser.add_argument("--runs", type=int, default=5, help="runs of each (default: 5)")
     parser.add_argument("--scale", type=float, default=1.0, help="share of the jobs (default: 1)")
     parser.add_argument("--bindir", type=Path, help="server programs (default: the embedded ones)")
+    parser.add_argument("--large", action="store_true", help=f"also: {', '.join(LARGE)}")
     options = parser.parse_args()
-    unknown = [name for name in options.workloads if name not in WORKLOADS]
+    known = {**WORKLOADS, **LARGE}
+    names = options.workloads or list(known if options.large else WORKLOADS)
+    unknown = [name for name in names if name not in known]
     if unknown or options.runs < 1 or options.scale <= 0:
         parser.error(
             f"unknown workloads: {', '.join(unknown)}" if unknown else "bad --runs or --scale"
@@ -574,7 +606,7 @@ def main() -> int:
     with embedded.temporary_server(bindir, SETTINGS, durable=True) as server:
         prepare_template(server)
         bench = Bench(server, options.runs, options.scale)
-        reached = [WORKLOADS[name](bench) for name in options.workloads or WORKLOADS]
+        reached = [known[name](bench) for name in names]
     print(f"bench: {sum(reached)} of {len(reached)} workloads reach their goals", file=sys.stderr)
     return 0
 

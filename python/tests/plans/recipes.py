@@ -11,8 +11,8 @@ LEASED = "select coalesce(sum(hi - lo + 1), 0) from pgbaton.span where lease_unt
 DEAD = "select count(*) from pgbaton.span where state = 'failed'"
 DEAD_OF = DEAD + " and queue_id = (select id from pgbaton.queue where name = '{}')"
 # The planner reads a small table as a whole rather than by an index.
-FEW = 100
-RANGE = 600
+FEW = 500
+RANGE = 800
 MANY_JOBS = "select 10 * count(*) from pgbaton.job"
 LANES = "select 10 + count(*) from pgbaton.lane"
 HELD = "select count(*) from pgbaton.span where held_key is not null"
