@@ -9,14 +9,8 @@ set jit = off
 as $$
 declare
     v_sleepers_from constant bigint := pgbaton._sleepers_from();
-    v_allowed constant integer[] := case
-        when exists (select from pgbaton.queue_grant) then pgbaton._allowed_queues('work')
-    end;
+    v_allowed constant integer[] := pgbaton._enter_worker(worker_id);
 begin
-    if v_allowed = '{}' then
-        perform pgbaton._require_some_queue('work');
-    end if;
-    perform pgbaton._check_worker_id(worker_id);
     -- Whoever is about to wake it is not waited for.
     delete from pgbaton.sleeper as s
     where s.id = any (array(

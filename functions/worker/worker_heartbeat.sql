@@ -11,16 +11,10 @@ set jit = off
 as $$
 declare
     v_now constant timestamptz := pgbaton._now();
-    v_allowed constant integer[] := case
-        when exists (select from pgbaton.queue_grant) then pgbaton._allowed_queues('work')
-    end;
+    v_allowed constant integer[] := pgbaton._enter_worker(worker_id);
 begin
-    if v_allowed = '{}' then
-        perform pgbaton._require_some_queue('work');
-    end if;
     if (octet_length(worker_id) between 1 and 255) is not true then
-        perform pgbaton._check_worker_id(worker_id);
-    end if;
+        end if;
     if capacity < 0 then
         raise exception using
             errcode = 'invalid_parameter_value',

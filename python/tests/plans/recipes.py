@@ -41,7 +41,7 @@ GIVEN = {
     " order by lo limit 1",
     "done": "select lo from pgbaton.job_history where state = 'completed' order by lo offset 3 limit 1",
     "done_day": "select day from pgbaton.job_history where state = 'completed' order by lo offset 3 limit 1",
-    "waiting": "select lo from pgbaton.span where state = 'waiting' order by lo desc limit 1",
+    "waiting": "select lo from pgbaton.span where state = 'waiting' and queue_id = (select id from pgbaton.queue where name = 'f') order by lo desc limit 1",
     "active": "select lo from pgbaton.span where state = 'active' and hi >= lo + 4 order by lo limit 1",
     "token": "select lease_token from pgbaton.span where state = 'active' and hi >= lo + 4 order by lo limit 1",
     "limited": "select min(dedup_id) from pgbaton.dedup",
