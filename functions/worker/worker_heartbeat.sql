@@ -13,8 +13,6 @@ declare
     v_now constant timestamptz := pgbaton._now();
     v_allowed constant integer[] := pgbaton._enter_worker(worker_id);
 begin
-    if (octet_length(worker_id) between 1 and 255) is not true then
-        end if;
     if capacity < 0 then
         raise exception using
             errcode = 'invalid_parameter_value',
@@ -30,7 +28,9 @@ begin
         select g.id
         from pgbaton.span as s
         cross join lateral generate_series(s.lo, s.hi) as g (id)
-        where s.state in ('active', 'cancelling') and s.lease_until >= '-infinity'
+        -- Leases that ended before are handled: of those no dead entries are read.
+        where s.state in ('active', 'cancelling')
+            and s.lease_until >= (select w.leases_from from pgbaton._upkeep_bounds() as w)
             and s.state = 'cancelling' and s.worker_id = worker_heartbeat.worker_id
             and (v_allowed is null or s.queue_id = any (v_allowed))
         order by g.id
