@@ -5,7 +5,7 @@ as $$
 begin
     -- A paused key: due for good.
     update pgbaton.span as s set ready = false, run_at = null
-    where s.lo = any (los) and s.ready and exists (
+    where s.lo = any (los) and coalesce(s.ready, false) and exists (
         select from pgbaton.paused_key as k where k.queue_id = s.queue_id and k.singleton_key = s.held_key
     );
     -- A key of several jobs, which no call should bring about: one keeps it, the one that runs or else the first.
@@ -18,7 +18,7 @@ begin
             limit 1
         ) as keeper
         from pgbaton.span as s
-        where s.lo = any (los) and s.ready and s.held_key is not null
+        where s.lo = any (los) and coalesce(s.ready, false) and s.held_key is not null
     ), surplus as (
         select b.lo from broken as b where b.lo <> b.keeper
         union

@@ -101,7 +101,8 @@ begin
                 claimed_at = v_claimed_at,
                 changed_at = null,
                 worker_id = claim_job_batch.worker_id
-            where s.lo = any (v_los) and s.ready and (s.held_key is null or not (
+            -- Not ready itself, or all claimable jobs may be read through span_ready_idx, those that were as well.
+            where s.lo = any (v_los) and coalesce(s.ready, false) and (s.held_key is null or not (
                 exists (
                     select from pgbaton.paused_key as k
                     where k.queue_id = s.queue_id and k.singleton_key = s.held_key
