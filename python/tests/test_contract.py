@@ -199,7 +199,12 @@ def test_every_function_takes_every_parameter(
         schedule(client)
         look(client)
         assert client.version() == version()
-    assert sent == {name: set(function.parameters) for name, function in functions.items()}
+    # A client waits by looking with job_outcomes, so that its connection is free in between.
+    assert sent == {
+        name: set(function.parameters)
+        for name, function in functions.items()
+        if name != "wait_for_outcomes"
+    }
 
 
 SETTINGS: dict[str, Any] = {
