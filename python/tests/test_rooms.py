@@ -17,7 +17,7 @@ PACKAGE = Path(pgbaton.__file__).parent
 FLOORS = [
     ["_assemble", "_extras", "_json_text", "_jsonb", "_text", "embedded", "errors"],
     ["_arguments", "install", "models"],
-    ["_calls", "_codec", "_listening", "_tracing"],
+    ["_calls", "_codec", "_leases", "_listening", "_tracing"],
     ["_foreign"],
     ["_async", "_sync"],
     ["_runtime", "client"],

@@ -412,8 +412,10 @@ def test_jobs_that_the_client_takes_back_are_seen_at_once(
 
 
 ENDS_NO_RUNNING_JOB = {
+    "act_on_jobs",
     "blocked_keys",
     "cancel_jobs",
+    "change_priority",
     "claim_job_batch",
     "claimed_jobs",
     "cleanup_expired_jobs",
@@ -438,11 +440,13 @@ ENDS_NO_RUNNING_JOB = {
     "purge_dead_jobs",
     "report_progress",
     "requeue_dead_job",
+    "reschedule_job",
     "resume_key",
     "resume_queue",
     "retry_job",
     "retry_jobs",
     "revoke_queue",
+    "run_schedule",
     "set_fifo_mode",
     "skip_job",
     "start_jobs",

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import AsyncIterator, Iterable
 from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -17,6 +18,7 @@ from pgbaton._arguments import Interval, several
 from pgbaton._async.caller import AsyncPool
 from pgbaton._async.worker import WorkerCalls
 from pgbaton._calls import Required, Rows
+from pgbaton._leases import Leases
 from pgbaton._listening.listener import Listener, watchful
 from pgbaton._listening.slumber import POLL, Slumber
 from pgbaton._listening.waiting import happens
@@ -205,7 +207,7 @@ class JobStream:
         is_alone = not client._siblings(self)
         self._sleeper = worker_id if is_alone else f"{worker_id[:200]}/{uuid.uuid4().hex}"
         self._assigned: dict[int, ClaimedJob] = {}
-        self._extended_at: dict[int, float] = {}
+        self._leases = Leases(self._assigned.values, partial(client.extend_leases, lease=lease))
         self._is_check_due = False
         self._batches: deque[list[ClaimedJob]] = deque()
         self._some = asyncio.Event()
@@ -311,7 +313,7 @@ class JobStream:
             readable = [job for job in jobs if not isinstance(job.payload, UnreadableJson)]
             self._assigned.update((job.id, job) for job in readable)
             if readable:
-                self._extended_at[jobs[0].lease_token] = self._loop.time()
+                self._leases.begin(readable)
                 self._batches.append(readable)
                 self._some.set()
             if len(readable) < len(jobs):
@@ -336,31 +338,15 @@ class JobStream:
 
     async def _sleep(self, seconds: float) -> bool:
         """Until something happens, which is the answer, a lease has to be extended, or so long."""
-        due = min((self._due(job) for job in self._assigned.values()), default=float("inf"))
-        return await happens(self._work, max(0.0, min(seconds, due - self._loop.time())))
-
-    def _due(self, job: ClaimedJob) -> float:
-        """When a third of its lease is over."""
-        lease = (job.lease_until - job.claimed_at).total_seconds()
-        return self._extended_at[job.lease_token] + lease / 3
+        until_due = self._leases.due - self._loop.time()
+        return await happens(self._work, max(0.0, min(seconds, until_due)))
 
     async def _extend(self) -> None:
-        """Extends the leases of which a third is over, all of them when a check is due.
+        """Extends the leases of which it is time, all of them when a check is due.
 
         Jobs that turn out to be no longer ours leave room for others.
         """
         is_check, self._is_check_due = self._is_check_due, False
-        now = self._loop.time()
-        by_token: defaultdict[int, list[ClaimedJob]] = defaultdict(list)
-        for job in self._assigned.values():
-            by_token[job.lease_token].append(job)
-        self._extended_at = {t: at for t, at in self._extended_at.items() if t in by_token}
-        for token, jobs in by_token.items():
-            if is_check or min(map(self._due, jobs)) <= now:
-                verdicts = await self._client.extend_leases(
-                    [job.id for job in jobs], token, self._lease
-                )
-                self._extended_at[token] = now
-                ended = [v.job_id for v in verdicts if v.verdict not in HELD]
-                for job_id in ended:
-                    self._assigned.pop(job_id, None)
+        async for job, verdict in self._leases.extend(is_check):
+            if verdict not in HELD:
+                self._assigned.pop(job.id, None)

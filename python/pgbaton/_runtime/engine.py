@@ -500,7 +500,7 @@ class Engine:
             else:
                 self._launch(run)
         if jobs:
-            self._tender.note_claim()
+            self._tender.note_claim(jobs)
 
     async def _start_beside(self, run: Run, others: Sequence[Run]) -> None:
         """The key is busy here: either its queue allows that, or the others lost their lease."""

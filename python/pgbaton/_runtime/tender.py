@@ -6,15 +6,16 @@ import asyncio
 import logging
 import random
 import time
-from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from functools import partial
 
 import psycopg
 
 from pgbaton._async.client import AsyncClient
+from pgbaton._leases import Leases
 from pgbaton._listening.waiting import happens
 from pgbaton._runtime.patience import passes
-from pgbaton._runtime.running import Run
+from pgbaton._runtime.running import Run, RunningJob
 from pgbaton._runtime.settings import Settings
 from pgbaton.errors import InvalidState, LeaseLost, UnknownJob
 
@@ -52,11 +53,11 @@ class Tender:
         self._loop = asyncio.get_running_loop()
         self._heartbeat_due = self._loop.time() + IDLE_HEARTBEAT * random.uniform(0.5, 1)  # noqa: S311
         self._maintenance_due = self._loop.time() + random.uniform(0, 2)  # noqa: S311
-        self._extended_at: dict[int, float] = {}
-        """When the leases of a token were last known to begin."""
+        self._leases = Leases(self._in_time, partial(client.extend_leases, lease=settings.lease))
 
-    def note_claim(self) -> None:
+    def note_claim(self, jobs: Sequence[RunningJob]) -> None:
         """There is something to tend."""
+        self._leases.begin(jobs)
         now = self._loop.time()
         self._heartbeat_due = min(self._heartbeat_due, now + BUSY_HEARTBEAT)
         self._claimed.set()
@@ -64,13 +65,12 @@ class Tender:
     async def serve(self) -> None:
         while True:
             self._claimed.clear()
-            due = min(self._heartbeat_due, self._maintenance_due, self._next_extension())
+            due = min(self._heartbeat_due, self._maintenance_due, self._leases.due)
             if not await happens(self._claimed, max(0.0, due - self._loop.time())):
                 await self._patiently(self._do_what_is_due)
 
     async def _do_what_is_due(self) -> None:
-        if self._next_extension() <= self._loop.time():
-            await self._extend_leases()
+        await self._extend_leases()
         if self._heartbeat_due <= self._loop.time():
             await self._send_heartbeat()
             await self._send_progress()
@@ -109,40 +109,16 @@ class Tender:
 
     # Leases
 
-    def _by_token(self) -> dict[int, list[Run]]:
-        """Runs whose lease is ours to extend; not those whose time is over."""
-        found: defaultdict[int, list[Run]] = defaultdict(list)
-        for (_, token), run in self._held.items():
+    def _in_time(self) -> Iterator[RunningJob]:
+        """Jobs whose leases are ours to extend; not those that ran into their timeout."""
+        for run in self._held.values():
             if not run.is_lost and run.cancel_reason != "timeout":
-                found[token].append(run)
-        return found
-
-    def _next_extension(self) -> float:
-        """When a third of the shortest lease is over."""
-        groups = self._by_token()
-        # Here, since most tokens are gone before anything has to be extended.
-        self._extended_at = {t: at for t, at in self._extended_at.items() if t in groups}
-        return min(
-            (self._due_of(token, runs) for token, runs in groups.items()),
-            default=float("inf"),
-        )
-
-    def _due_of(self, token: int, runs: list[Run]) -> float:
-        since = self._extended_at.setdefault(token, self._loop.time())
-        shortest = min((run.job.lease_until - run.job.claimed_at) for run in runs)
-        return since + shortest.total_seconds() / 3
+                yield run.job
 
     async def _extend_leases(self) -> None:
-        for token, runs in self._by_token().items():
-            now = self._loop.time()
-            if self._due_of(token, runs) > now:
-                continue
-            verdicts = await self._client.extend_leases(
-                [run.job.id for run in runs], token, self._settings.lease
-            )
-            self._extended_at[token] = now
-            for run, verdict in zip(runs, verdicts, strict=True):
-                self._heed(run, verdict.verdict)
+        async for job, verdict in self._leases.extend():
+            if run := self._held.get((job.id, job.lease_token)):
+                self._heed(run, verdict)
 
     def _heed(self, run: Run, verdict: str) -> None:
         if verdict == "cancel_requested":

@@ -6,14 +6,15 @@ import asyncio
 import logging
 import os
 import socket
-from collections import Counter, defaultdict, deque
-from collections.abc import Iterable
+from collections import Counter, deque
+from collections.abc import Iterator
 from contextlib import suppress
 from datetime import timedelta
 
 import psycopg
 
 from pgbaton._async.client import AsyncClient
+from pgbaton._leases import Leases, by_token
 from pgbaton._listening.listener import Listener
 from pgbaton._listening.slumber import POLL, Slumber
 from pgbaton._listening.waiting import happens
@@ -78,8 +79,7 @@ class Hub:
         self.streams: dict[Stream, None] = {}
         self._left: list[ClaimedJob] = []
         self._sent_before: Counter[int] = Counter()
-        self._extended_at: dict[int, float] = {}
-        self._extend_at = float("inf")
+        self._leases = Leases(self._held, client.extend_leases, CHECK)
         self._cancelled: set[int] = set()
         self._beat_at = float("-inf")
         """Claims in a row that brought nothing."""
@@ -197,8 +197,7 @@ class Hub:
         )
         if jobs:
             self._slumber.found()
-            self._extended_at[jobs[0].lease_token] = self._loop.time()
-            self._extend_at = min(self._extend_at, self._due(jobs))
+            self._leases.begin(jobs)
             self._deal(jobs)
         return jobs
 
@@ -236,21 +235,15 @@ class Hub:
         self._cancelled.discard(job_id)
 
     async def _extend(self) -> None:
-        """Extends the leases of which a third is over, and notices what others have ended."""
-        now = self._loop.time()
-        if now < self._extend_at:
+        """Extends the leases of which it is time, and notices what others have ended."""
+        if self._loop.time() < self._leases.due:
             return
         holders = {job_id: stream for stream in self.streams for job_id in stream.held}
-        held = by_token(job for stream in self.streams for job in stream.held.values())
-        self._extended_at = {t: at for t, at in self._extended_at.items() if t in held}
-        for token, jobs in held.items():
-            if self._due(jobs) > now:
-                continue
-            verdicts = await self._client.extend_leases([job.id for job in jobs], token)
-            self._extended_at[token] = now
-            for verdict in verdicts:
-                self._heed(holders[verdict.job_id], verdict.job_id, token, verdict.verdict)
-        self._extend_at = min(map(self._due, held.values()), default=float("inf"))
+        async for job, verdict in self._leases.extend():
+            self._heed(holders[job.id], job.id, job.lease_token, verdict)
+
+    def _held(self) -> Iterator[ClaimedJob]:
+        return (job for stream in self.streams for job in stream.held.values())
 
     def _heed(self, stream: Stream, job_id: int, token: int, verdict: str) -> None:
         if verdict == "cancel_requested":
@@ -280,12 +273,8 @@ class Hub:
             for job_id in stream.held.keys() & cancelled:
                 self._cancel(stream, job_id)
 
-    def _due(self, jobs: list[ClaimedJob]) -> float:
-        lease = (jobs[0].lease_until - jobs[0].claimed_at).total_seconds()
-        return self._extended_at[jobs[0].lease_token] + min(lease / 3, CHECK)
-
     async def _sleep(self) -> None:
-        due = min(self._extend_at, self._next_beat) - self._loop.time()
+        due = min(self._leases.due, self._next_beat) - self._loop.time()
         if any(stream.free for stream in self.streams):
             due = min(due, await self._slumber.seconds())
         if self.streams and not self._left:
@@ -298,10 +287,3 @@ class Hub:
 def worker_name(text: str) -> str:
     """As it appears among the workers, which take 255 bytes."""
     return f"http {text}".encode()[:255].decode(errors="ignore")
-
-
-def by_token(jobs: Iterable[ClaimedJob]) -> dict[int, list[ClaimedJob]]:
-    found: defaultdict[int, list[ClaimedJob]] = defaultdict(list)
-    for job in jobs:
-        found[job.lease_token].append(job)
-    return found

@@ -42,6 +42,9 @@ class Queue:
         verdicts = ["invalid_state" if job_id in self.cancelled else "ok" for job_id in job_ids]
         return list(map(Verdict, range(len(job_ids)), job_ids, verdicts))
 
+    async def extend_leases(self, job_ids: list[int], _: int) -> list[Verdict]:
+        return [Verdict(n, job_id, "ok") for n, job_id in enumerate(job_ids, start=1)]
+
     async def acknowledge_cancellation(self, job_id: int, *_: Any) -> None:
         self.acknowledged.append(job_id)
         if len(self.acknowledged) == 1:
