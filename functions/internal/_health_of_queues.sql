@@ -9,6 +9,7 @@ declare
     v_clock record;
     v_failed record;
     v_strays boolean;
+    v_has_tomorrow boolean;
     v_overdue bigint;
     v_broken record;
     -- Asked of each index: dead letters may be all there is in the table, and many.
@@ -30,22 +31,28 @@ begin
     check_name := 'stale workers';
     is_warn := v_stale > 0;
     is_bad := false;
-    detail := format(
-        '%s workers hold jobs and sent no heartbeat for two minutes. Their jobs come back when the leases end; '
-        'pgbaton.mark_worker_unresponsive() takes them at once.', v_stale
-    );
+    detail := case
+        when v_stale = 0 then 'Each worker that holds jobs sends heartbeats, if it ever did.'
+        else format(
+            '%s workers hold jobs and sent no heartbeat for two minutes. Their jobs come back when the leases end; '
+            'pgbaton.mark_worker_unresponsive() takes them at once.', v_stale
+        )
+    end;
     return next;
 
-    select count(*) into v_overdue from pgbaton.span as s
+    select coalesce(sum(s.hi - s.lo + 1), 0) into v_overdue from pgbaton.span as s
     where s.state in ('active', 'cancelling') and s.lease_until < at - interval '1 minute'
         and (_health_of_queues.queue_ids is null or s.queue_id = any (_health_of_queues.queue_ids));
     check_name := 'ended leases';
     is_warn := v_overdue > 0;
     is_bad := false;
-    detail := format(
-        '%s spans are leased beyond the end of their lease. A claim or pgbaton.run_maintenance() takes them back.',
-        v_overdue
-    );
+    detail := case
+        when v_overdue = 0 then 'No lease ended that nobody took back.'
+        else format(
+            '%s jobs are with workers although their leases ended a minute ago. A claim or pgbaton.run_maintenance() takes '
+            'them back.', v_overdue
+        )
+    end;
     return next;
 
     select max(w.recorded_at) into v_swept from pgbaton.watermark as w where w.kind = 'sweep' and w.lane_id = 0;
@@ -63,7 +70,8 @@ begin
                 ' %s of its steps fail, since %s: %s. The others are done.',
                 v_failing.steps, v_failing.since, v_failing.names
             )
-            else ' Have a worker or pg_cron call pgbaton.run_maintenance() every minute.'
+            when is_warn then ' Have a worker or pg_cron call pgbaton.run_maintenance() every minute.'
+            else ''
         end;
     return next;
 
@@ -93,12 +101,15 @@ begin
 
     v_strays := exists (select from pgbaton.job_default) or exists (select from pgbaton.job_history_default);
     check_name := 'partitions';
-    is_warn := v_strays and not pgbaton._is_extension();
+    v_has_tomorrow := to_regclass('pgbaton.job_' || to_char(pgbaton._day(at + interval '1 day'), 'YYYYMMDD')) is not null;
+    is_warn := (v_strays or not v_has_tomorrow and v_swept is not null) and not pgbaton._is_extension();
     is_bad := false;
     detail := case
         when pgbaton._is_extension() then 'All days share one partition, since pgbaton is an extension here.'
         when v_strays then 'Some days have no partition: nothing is lost, but they are not dropped as a whole. '
             'Call run_maintenance() daily.'
+        when is_warn then 'Tomorrow has no partition yet. Call run_maintenance() daily; whatever keeps it from making one stands '
+            'under maintenance.'
         else 'Every day has its partition.'
     end;
     return next;
@@ -114,10 +125,14 @@ begin
     check_name := 'failed jobs';
     is_warn := v_failed.jobs > 0;
     is_bad := v_failed.keys > 0;
-    detail := format(
-        '%s failed jobs, of which %s hold up their key (of a queue, 10000 are counted). pgbaton.blocked_keys() and list_dead_jobs() show them; '
-        'retry_job(), skip_job() and purge_dead_jobs() clear them.', v_failed.jobs, v_failed.keys
-    );
+    detail := case
+        when v_failed.jobs = 0 then 'No job has failed.'
+        else format(
+            '%s failed jobs, of which %s hold up their key (of a queue, 10000 are counted). pgbaton.blocked_keys() and '
+            'list_dead_jobs() show them; retry_job(), skip_job() and purge_dead_jobs() clear them.',
+            v_failed.jobs, v_failed.keys
+        )
+    end;
     return next;
 
     select count(*) as jobs, max(a.at) as last_at, (array_agg(a.job_id order by a.at desc))[1:5] as job_ids into v_broken

@@ -10,6 +10,7 @@ declare
     v_slot record;
     v_usage constant double precision := pg_notification_queue_usage();
     v_sequences record;
+    v_xids integer;
 begin
     -- With a snapshot or, idle, with the id that it got when it wrote. Those of other databases hold nothing back here.
     select a.pid, at - a.xact_start as age, a.backend_xmin is null as has_only_written into v_oldest
@@ -23,11 +24,15 @@ begin
     detail := case
         when v_oldest.pid is null then 'No snapshot is open, as far as this role may see (pg_read_all_stats sees all).'
         else format(
-            'The oldest %s is %s old (process %s). Claims stay fast, but dead rows pile up until it ends: '
-            'pg_terminate_backend(%s) ends it.',
+            'The oldest %s is %s old (process %s).',
             case when v_oldest.has_only_written then 'transaction that wrote, and idles,' else 'snapshot' end,
-            v_oldest.age, v_oldest.pid, v_oldest.pid
-        )
+            v_oldest.age, v_oldest.pid
+        ) || case
+            when is_warn then format(
+                ' Claims stay fast, but dead rows pile up until it ends: pg_terminate_backend(%s) ends it.', v_oldest.pid
+            )
+            else ''
+        end
     end;
     return next;
 
@@ -56,9 +61,9 @@ begin
     detail := case
         when v_standby.name is null then 'No standby holds anything back, as far as this role may see.'
         else format(
-            'Standby %s holds back the last %s transactions for its queries (hot_standby_feedback). End the oldest one '
-            'there, or turn the setting off.', v_standby.name, v_standby.xids
-        )
+            'Standby %s holds back the last %s transactions for its queries (hot_standby_feedback).',
+            v_standby.name, v_standby.xids
+        ) || case when is_warn then ' End the oldest one there, or turn the setting off.' else '' end
     end;
     return next;
 
@@ -71,10 +76,12 @@ begin
     detail := case
         when v_slot.xids is null then 'No slot holds anything back.'
         else format(
-            'Slot %s holds back the last %s transactions. If its reader is gone, '
-            'pg_drop_replication_slot(%L) drops it.',
-            v_slot.slot_name, v_slot.xids, v_slot.slot_name
-        )
+            'Slot %s holds back the last %s transactions.', v_slot.slot_name, v_slot.xids
+        ) || case
+            when is_warn then
+                format(' If its reader is gone, pg_drop_replication_slot(%L) drops it.', v_slot.slot_name)
+            else ''
+        end
     end;
     return next;
 
@@ -83,21 +90,30 @@ begin
     check_name := 'dead rows';
     is_warn := v_dead.dead > 1000000 and v_dead.dead > 5 * v_dead.live;
     is_bad := v_dead.dead > 10000000 and v_dead.dead > 5 * v_dead.live;
-    detail := format(
-        'Table pgbaton.span has %s live and %s dead rows. Autovacuum clears them unless a snapshot or a slot '
-        'holds it back.',
-        v_dead.live, v_dead.dead
-    );
+    detail := format('The table of live jobs has %s live and %s dead rows.', v_dead.live, v_dead.dead) || case
+            when is_warn then ' Autovacuum clears them unless a snapshot or a slot holds it back: the checks above say which.'
+            else ''
+        end;
     return next;
 
     check_name := 'notify queue';
     is_warn := v_usage > 0.1;
     is_bad := v_usage > 0.5;
-    detail := format(
-        'The queue of notifications is %s %% full. A session that listens in a long transaction fills it: '
-        'end that transaction.',
-        round((v_usage * 100)::numeric, 1)
-    );
+    detail := format('The queue of notifications is %s %% full.', round((v_usage * 100)::numeric, 1)) || case
+            when is_warn then ' A session that listens in a long transaction fills it: end that transaction.'
+            else ''
+        end;
+    return next;
+
+    select age(d.datfrozenxid) into v_xids from pg_database as d where d.datname = current_database();
+    check_name := 'transaction ids';
+    is_warn := v_xids > 1000000000;
+    is_bad := v_xids > 1700000000;
+    detail := format('The oldest transaction id that is not frozen is %s transactions old.', v_xids) || case
+            when is_warn then ' At two billion the server takes no more writes. Autovacuum freezes them unless something '
+                'holds it back: the checks above say what; "vacuum freeze" does it at once.'
+            else ''
+        end;
     return next;
 
     check_name := 'id headroom';

@@ -20,9 +20,11 @@ begin
         select * from pgbaton._health_of_server(v_now)
         union all
         select * from pgbaton._health_of_queues(v_now, v_allowed)
+        union all
+        select * from pgbaton._health_of_lines(v_now, v_allowed)
     ) as c;
 end;
 $$;
 comment on function pgbaton.health() is
-'Checks of the server and of the queues: ok, warn or bad, each with a sentence that says what was seen and what
-to do. To who is narrowed those of its queues. Raises PB009.';
+'Checks of the server and of the queues: ok, warn or bad, each with a sentence that says what was seen and, when
+something is wrong, what to do. To who is narrowed those of its queues. Raises PB009.';
