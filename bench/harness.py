@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import psycopg
 from bench_server import Bench, wal_position
-from queues.base import CHUNK, Claim, Connection, Consumer, Queue, QueueName, one
+from queues.base import CHUNK, NOTHING, Claim, Connection, Consumer, Queue, QueueName, one
 
 FORK = multiprocessing.get_context("fork")
 PAD = "x" * 150
@@ -341,6 +341,48 @@ def consumer(
     return work
 
 
+def consumer_in_one_call(
+    queue: Queue,
+    dsn: str,
+    name: QueueName,
+    who: Consumer,
+    batch: int,
+    line: Line,
+    limit: float,
+    idle: float = 0.001,
+    counted: range | None = None,
+) -> Callable[[Callable[[], float]], list[Batch]]:
+    """As consumer; one call ends a batch and brings the next. It counts for both of them."""
+
+    def work(begin: Callable[[], float]) -> list[Batch]:
+        batches = []
+        last, claiming, claimed = NOTHING, 0.0, 0.0
+        with psycopg.connect(dsn, autocommit=True) as conn:
+            deadline = begin() + limit
+            while last.ids or not line.is_done:
+                acking = time.perf_counter()
+                if acking < deadline:
+                    claim = queue.ack_and_claim(conn, name, who, batch, last)
+                elif last.ids:
+                    claim = NOTHING
+                    queue.ack(conn, name, last)
+                else:
+                    break
+                acked = time.perf_counter()
+                if last.ids:
+                    indexes = [job["i"] for job in last.payloads]
+                    done = indexes if counted is None else in_range(indexes, counted)
+                    add_to(line.done, len(done))
+                    sent = [job["at"] for job in last.payloads]
+                    batches.append(Batch(claiming, claimed, acking, acked, indexes, sent))
+                elif not claim.ids:
+                    time.sleep(idle)
+                last, claiming, claimed = claim, acking, acked
+        return batches
+
+    return work
+
+
 def producer(
     queue: Queue, dsn: str, indexes: Sequence[int], rate: float, keys: int | None, line: Line
 ) -> Callable[[Callable[[], float]], int]:
@@ -413,7 +455,8 @@ def drain(
     line, team = Line(fill.jobs if most is None else most), Team()
     for index in range(consumers):
         who = Consumer(index, consumers)
-        team.add(consumer(queue, dsn, fill.queue, who, fill.batch, line, limit, counted=expected))
+        works = consumer_in_one_call if queue.in_one_call else consumer
+        team.add(works(queue, dsn, fill.queue, who, fill.batch, line, limit, counted=expected))
     started, results = team.run()
     batches = [batch for result in results for batch in result]
     verify(queue, dsn, batches, everything)

@@ -16,6 +16,7 @@ from queues.base import Queue
 BEGIN = "<!-- measured by make bench-peers: do not edit between these lines -->"
 END = "<!-- end of what make bench-peers wrote -->"
 OURS = "pgbaton"
+IN_ONE_CALL = "pgbaton, one call"
 TEXTBOOK = "textbook"
 
 
@@ -105,16 +106,18 @@ def goals_of(results: Results, queues: dict[str, type[Queue]]) -> list[Goal]:
     def rate(workload: str, queue: str = OURS) -> float | None:
         return results.median(workload, queue, "jobs_per_s")
 
-    def against(workload: str, names: Sequence[str]) -> float | None:
-        return ratio(rate(workload), results.best(workload, names))
+    def against(workload: str, names: Sequence[str], ours: str = OURS) -> float | None:
+        return ratio(rate(workload, ours), results.best(workload, names))
 
-    def beside(text: str, workload: str, names: Sequence[str], limit: float) -> Goal:
+    def beside(
+        text: str, workload: str, names: Sequence[str], limit: float, ours: str = OURS
+    ) -> Goal:
         packages = [name for name in names if name != TEXTBOOK]
         return Goal(
             text,
-            against(workload, names),
+            against(workload, names, ours),
             limit,
-            beside_packages=against(workload, packages) if TEXTBOOK in names else None,
+            beside_packages=against(workload, packages, ours) if TEXTBOOK in names else None,
         )
 
     def figure(workload: str, *path: str) -> float | None:
@@ -142,8 +145,20 @@ def goals_of(results: Results, queues: dict[str, type[Queue]]) -> list[Goal]:
                 beside(f"drain b={batch} / best with states", f"drain_b{batch}", with_states, 2),
             )
         ),
-        beside("drain b=10 / best", "drain_b10", peers, 1.5),
-        beside("drain b=1 / best", "drain_b1", peers, 1.2),
+        *(
+            goal
+            for batch, limit in ((10, 1.5), (1, 1.2))
+            for goal in (
+                beside(f"drain b={batch} / best", f"drain_b{batch}", peers, limit),
+                beside(
+                    f"drain b={batch}, one call / best",
+                    f"drain_b{batch}",
+                    peers,
+                    limit,
+                    IN_ONE_CALL,
+                ),
+            )
+        ),
         Goal(
             "drain b=100: server CPU µs a job",
             figure("drain_b100", "server_cpu_us_per_job"),

@@ -41,7 +41,7 @@ from peer_report import Results, goals_of, markdown, write_docs
 from queues import QUEUES
 from queues.base import CHUNK, Connection, Queue
 from queues.node_peers import MODULES, NodeQueue
-from queues.own import Pgbaton
+from queues.own import Pgbaton, PgbatonInOneCall
 
 from pgbaton import embedded
 
@@ -63,6 +63,7 @@ class Session:
     held: float
     held_peers: float
     is_large: bool
+    ours_in_one_call: Queue
     results: Results = field(default_factory=Results)
 
     def jobs(self, number: int) -> int:
@@ -184,6 +185,8 @@ def drain_workload(session: Session, batch: int, consumers: int) -> None:
             )
 
     queues = [queue for queue in session.queues if queue.claims_batches or batch == 1]
+    if session.ours and consumers == CONSUMERS:
+        queues.insert(1, session.ours_in_one_call)
     runs = session.runs if consumers == CONSUMERS else min(session.runs, 2)
     session.in_turns(workload, queues, one, runs)
 
@@ -447,6 +450,9 @@ def main() -> int:
         queues = [QUEUES[name]() for name in options.peers]
         for queue in queues:
             lab.install(queue)
+        in_one_call = PgbatonInOneCall()
+        if any(isinstance(queue, Pgbaton) for queue in queues):
+            lab.install(in_one_call)
         session = Session(
             lab,
             queues,
@@ -455,6 +461,7 @@ def main() -> int:
             max(3.0, options.held * min(1.0, options.scale)),
             max(3.0, options.held_peers * min(1.0, options.scale)),
             options.large,
+            in_one_call,
         )
         for name in options.only:
             started = time.monotonic()

@@ -59,6 +59,7 @@ class Queue(ABC):
     orders_within_call: ClassVar[bool] = True  # jobs of a key that one bulk enqueue brings
     fill_depends_on_batch: ClassVar[bool] = False
     largest_backlog: ClassVar[int] = 1_000_000
+    in_one_call: ClassVar[bool] = False  # a consumer acknowledges by ack_and_claim
     version = "?"
 
     @abstractmethod
@@ -86,6 +87,12 @@ class Queue(ABC):
     @abstractmethod
     def left(self, conn: Connection) -> int | None:
         """Jobs that are not done; None if the queue cannot tell exactly."""
+
+    def ack_and_claim(
+        self, conn: Connection, queue: QueueName, consumer: Consumer, batch: int, last: Claim
+    ) -> Claim:
+        """Tells that the jobs of the last claim, NOTHING the first time, are done; takes others."""
+        raise NotImplementedError
 
     def enqueued(self, conn: Connection) -> int | None:
         """Jobs that were enqueued, before any is done."""

@@ -62,5 +62,26 @@ class Pgbaton(Queue):
             "select pgbaton.complete_job(%s, lease_token => %s)", (claim.ids[place], claim.detail)
         )
 
+    def ack_and_claim(
+        self, conn: Connection, queue: QueueName, consumer: Consumer, batch: int, last: Claim
+    ) -> Claim:
+        rows = conn.execute(
+            "select verdict, id, payload, lease_token"
+            " from pgbaton.complete_and_claim(%s, %s, %s, %s, batch_size => %s)",
+            (array(last.ids), last.detail, consumer.name, [queue], batch),
+        ).fetchall()
+        assert {row[0] for row in rows} <= {"claimed"}, rows
+        if not rows:
+            return NOTHING
+        return Claim([row[1] for row in rows], [row[2] for row in rows], rows[0][3])
+
     def left(self, conn: Connection) -> int:
         return int(one(conn, "select coalesce(sum(hi - lo + 1), 0) from pgbaton.span"))
+
+
+class PgbatonInOneCall(Pgbaton):
+    """The same queue, whose consumers send the outcomes of a batch with the next claim."""
+
+    name = "pgbaton, one call"
+    settings = "complete_and_claim"
+    in_one_call = True

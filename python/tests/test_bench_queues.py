@@ -21,11 +21,11 @@ from harness import Batch, Fill, Run, drain, enqueue_all, payload, verify_order
 from peer_report import Goal, Results, goals_of
 from queues import QUEUES
 from queues.base import Consumer, Queue
-from queues.own import Pgbaton
+from queues.own import Pgbaton, PgbatonInOneCall
 from queues.textbook import Textbook
 
 
-@pytest.fixture(params=[Pgbaton, Textbook], ids=lambda kind: kind.name)
+@pytest.fixture(params=[Pgbaton, PgbatonInOneCall, Textbook], ids=lambda kind: kind.name)
 def installed(request: pytest.FixtureRequest, server_dsn: str) -> Iterator[tuple[Queue, str]]:
     queue = request.param()
     with empty_database(server_dsn) as dsn:

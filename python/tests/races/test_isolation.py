@@ -78,6 +78,9 @@ CHANGES: dict[str, Callable[[Scene], object]] = {
 CALLS: dict[str, Callable[[Scene, Session], object]] = {
     "claim": lambda s, caller: caller.claim("q"),
     "complete": lambda s, caller: caller.complete({s.mine: s.token}),
+    "complete and claim": lambda s, caller: caller.rows(
+        "select * from pgbaton.complete_and_claim(array[%s], %s, 'other', '{q}')", s.mine, s.token
+    ),
     "complete both": lambda s, caller: caller.one("select pgbaton.complete_claim(%s)", s.token),
     "enqueue": lambda s, caller: caller.enqueue("q", s.key),
     "enqueue a batch": lambda s, caller: caller.enqueue_batch("q", 2, s.key and ["k", "fresh"]),
