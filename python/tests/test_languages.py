@@ -241,7 +241,7 @@ def test_values_of_all_kinds_are_enqueued(dsn: str, conn: Conn, language: Langua
 def test_the_session_of_the_page(dsn: str) -> None:
     found = steps(PAGE)
     printed = run(dsn, found)
-    assert len(found) == 6
+    assert len(found) == 9
     for step, out in zip(found, printed, strict=True):
         assert "ERROR" not in out, step.statements + out
         if step.shown is not None:

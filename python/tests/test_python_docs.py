@@ -37,6 +37,12 @@ def test_the_examples_run(dsn: str, capsys: pytest.CaptureFixture[str]) -> None:
         assert "failed after 1 attempts" in said
         assert client.get_job(blocked.job_id).state is JobState.RETRY
 
+        done: list[str] = []
+        packs = client.enqueue_batch("orders", [{"step": "pack"}] * 3, ["order 40"] * 3)
+        names["work_in_batches"](client, "worker", lambda job: done.append(job.payload["step"]))
+        assert done.count("pack") == 3
+        assert {client.get_job(pack).state for pack in packs} == {JobState.COMPLETED}
+
 
 def work_until_only_failed_are_left(client: Client, work: Any) -> list[tuple[str | None, str]]:
     seen: list[tuple[str | None, str]] = []

@@ -179,12 +179,17 @@ def test_a_claim_that_fails_takes_no_outcome_back(
 def test_a_worker_that_stops_claims_nothing_along(
     dsn: str, client: Client, calls: list[str]
 ) -> None:
-    go_on = threading.Event()
+    begun, go_on = threading.Event(), threading.Event()
     worker = Worker(dsn, capacity=1, maintenance=False)
-    worker.handler("mail")(lambda job: go_on.wait(60) and None)
+
+    @worker.handler("mail")
+    def handle(job: RunningJob) -> None:
+        begun.set()
+        go_on.wait(60)
+
     ids = enqueue(client, 2)
     with running(worker) as it:
-        wait_for_state(client, ids[0], "active")
+        assert begun.wait(60)
         it.stop()
         go_on.set()
         it.join()
