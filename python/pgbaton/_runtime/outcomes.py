@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from pgbaton._arguments import Interval, Json, interval, result_value
@@ -15,6 +16,8 @@ from pgbaton._arguments import Interval, Json, interval, result_value
 log = logging.getLogger("pgbaton.worker")
 
 LONGEST_MESSAGE = 8000
+OURS = str(Path(__file__).parent.parent)
+"""Where the code of this package is, which is of no interest to who reads an error."""
 
 
 class Retry(Exception):
@@ -165,7 +168,9 @@ def message_of(error: BaseException) -> str:
         return cleaned(said)
     name = name_of(type(error))
     frames = traceback.extract_tb(error.__traceback__)
-    where = f" ({frames[-1].filename}:{frames[-1].lineno} in {frames[-1].name})" if frames else ""
+    where = ""
+    if frames and not frames[-1].filename.startswith(OURS):
+        where = f" ({frames[-1].filename}:{frames[-1].lineno} in {frames[-1].name})"
     return cleaned(f"{name}: {said}" if said else name, where)
 
 

@@ -130,3 +130,30 @@ def test_a_job_that_was_completed_before_its_handler_returns(
     dropped = [record for record in caplog.records if record.levelno > logging.INFO]
     assert len(dropped) == (len(ids) if warns else 0)
     assert all("invalid_state" in record.getMessage() for record in dropped)
+
+
+def test_no_field_has_a_name_that_others_overwrite(
+    dsn: str, client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What structlog, its like and the formatters of logging put there themselves."""
+    taken = {"event", "level", "logger", "timestamp", "message", "asctime", "exception", "stack"}
+    plain = logging.makeLogRecord({}).__dict__.keys()
+    worker = Worker(dsn)
+
+    @worker.handler("mail", "fail")
+    def handle(job: RunningJob) -> None:
+        raise ValueError
+
+    worker.handler("orders")(lambda job: None)
+    failed = client.enqueue_job("mail", job_type="fail", max_attempts=2)
+    client.enqueue_job("orders", singleton_key="a", job_type="unknown")
+    with caplog.at_level(logging.DEBUG, "pgbaton.worker"), running(worker):
+        wait_for_state(client, failed, "failed")
+    added = {
+        name
+        for record in caplog.records
+        if record.name == "pgbaton.worker"
+        for name in record.__dict__.keys() - plain - {"message", "asctime"}
+    }
+    assert {"pgbaton_event", "worker_id", "job_id", "queue", "attempt", "max_attempts"} <= added
+    assert added.isdisjoint(taken)

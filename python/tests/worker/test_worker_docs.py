@@ -72,6 +72,18 @@ CARDS = {"good": "completed", "expired": "failed", "busy": "retry", "closed": "r
 }
 
 
+def test_a_burst_and_a_queue_of_its_own(
+    client: Client, page: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    client.create_queue("reports")
+    for queue in ("mail", "reports"):
+        page.shared.handler(queue)(lambda job: 1 / job.payload)
+        client.enqueue_job(queue, 1)
+    client.enqueue_job("mail", 0, max_attempts=1)
+    assert page.empty_queues(page.shared) == 1
+    assert capsys.readouterr().out == "2 completed 0 to be tried again\n"
+
+
 @pytest.mark.parametrize("way", ["pooled", "polling"])
 def test_the_workers_for_pgbouncer_work(client: Client, page: ModuleType, way: str) -> None:
     worker = getattr(page, way)
