@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from datetime import datetime, timedelta
 from functools import cached_property, update_wrapper
 from operator import attrgetter
@@ -74,6 +74,8 @@ class Task(Generic[P, R]):
         memory_limit: int | None,
         rules: Rules | None,
     ) -> None:
+        if isinstance(function, Task):
+            raise TypeError(f"{function!r} is a task already: for another queue, call it from one")
         self.queue = queue
         self.name = name
         self.aliases = aliases
@@ -91,7 +93,7 @@ class Task(Generic[P, R]):
                 raise TypeError(f"{parameter} of {name} has no name that an argument could go by")
         self._key = key
         self._key_parts = self._parts_of(key)
-        update_wrapper(self, function)
+        update_wrapper(self, function, updated=())
 
     def __repr__(self) -> str:
         return f"<task {self.name} of queue {self.queue}>"
@@ -104,14 +106,16 @@ class Task(Generic[P, R]):
         return self.function(*args, **kwargs)
 
     @overload
-    def enqueue(self, to: AsyncTarget, /, *args: P.args, **kwargs: P.kwargs) -> Awaitable[int]: ...
+    def enqueue(
+        self, to: AsyncTarget, /, *args: P.args, **kwargs: P.kwargs
+    ) -> Coroutine[Any, Any, int]: ...
 
     @overload
     def enqueue(self, to: Target, /, *args: P.args, **kwargs: P.kwargs) -> int: ...
 
     def enqueue(
         self, to: Target | AsyncTarget, /, *args: P.args, **kwargs: P.kwargs
-    ) -> int | Awaitable[int]:
+    ) -> int | Coroutine[Any, Any, int]:
         """Adds a job that calls the function with these arguments.
 
         Args:
@@ -130,7 +134,7 @@ class Task(Generic[P, R]):
             UnknownQueue, KeyRequired, DuplicateJob, TooManyLanes, PayloadTooLarge: as enqueue_job.
         """
         job = self.job(*args, **kwargs)
-        answer: int | Awaitable[int] = producer_of(to).enqueue_job(self.queue, **job)
+        answer: int | Coroutine[Any, Any, int] = producer_of(to).enqueue_job(self.queue, **job)
         return answer
 
     def using(self, **options: Unpack[JobOptions]) -> Task[P, R]:
@@ -316,7 +320,8 @@ def task(
         Callable: the decorator, which makes a Task.
 
     Raises:
-        TypeError: the function takes arguments without a name, or the key others than it does.
+        TypeError: the function takes arguments without a name, or the key others than it does,
+            or it is a task already.
     """
 
     def declare(function: Callable[P, R]) -> Task[P, R]:

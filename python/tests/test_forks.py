@@ -6,17 +6,17 @@ import asyncio
 import multiprocessing
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import psycopg
 import pytest
 from psycopg_pool import ConnectionPool
 
-from pgbaton import AsyncClient, Client, Worker
+from pgbaton import AsyncClient, Client, Worker, current_job, task
 
 
-def in_child(work: Callable[[], None]) -> int:
+def in_child(work: Callable[[], object]) -> int:
     """What a forked process exits with: 0 unless it raises."""
     child = os.fork()
     if child == 0:
@@ -164,6 +164,34 @@ def test_a_worker_made_before_the_fork_is_another_in_each_process(dsn: str) -> N
         assert done == [2]
         first, second = (client.get_job(job_id).result for job_id in ids)
         assert first != second == worker.worker_id
+
+
+def test_tasks_and_a_lifespan_in_each_process(dsn: str) -> None:
+    worker = Worker(dsn)
+    began: list[int] = []
+
+    @task("q")
+    def add(a: int, b: int) -> list[int]:
+        return [a + b, *current_job().state]
+
+    @worker.lifespan
+    def life() -> Iterator[list[int]]:
+        began.append(os.getpid())
+        yield list(began)
+
+    worker.add(add)
+    with Client(dsn) as client:
+        client.create_queue("q")
+        for _ in range(2):
+            job_id = add.enqueue(client, 1, 2)
+            assert in_child(lambda: worker.run(burst=True)) == 0
+            result = client.get_job(job_id).result
+            assert result[0] == 3
+            assert len(result) == 2  # each child begins for itself
+            assert result[1] != os.getpid()
+        job_id = add.enqueue(client, 3, 4)
+        worker.run(burst=True)
+        assert client.get_job(job_id).result == [7, os.getpid()]
 
 
 def test_a_handler_that_forks_does_not_disturb_its_worker(dsn: str) -> None:

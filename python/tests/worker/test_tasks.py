@@ -362,6 +362,18 @@ def test_an_argument_without_a_name_is_refused(function: Any) -> None:
         task("mail")(function)
 
 
+def test_a_task_is_no_function_for_another_task() -> None:
+    with pytest.raises(TypeError, match="<task letter of queue mail> is a task already"):
+        task("orders")(send_letter)
+
+
+def test_attributes_of_a_function_are_not_those_of_its_task() -> None:
+    def sent() -> None: ...
+
+    sent.queue = "mine"  # type: ignore[attr-defined]
+    assert task("mail")(sent).queue == "mail"
+
+
 def test_rules_of_a_process_must_travel(worker: Worker) -> None:
     rules: Any = {ValueError: lambda error: None}
     with pytest.raises(TypeError, match="rules of a process must be functions of a module"):

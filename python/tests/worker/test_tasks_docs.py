@@ -63,13 +63,17 @@ def test_the_tasks(page: Page, client: Client, dsn: str) -> None:
     refund = tasks.refund.enqueue(client, 17, tasks.Money(150, "EUR"))
     old = tasks.send_invoice_as_before.enqueue(client, 16)
     renamed = client.enqueue_job("mail", {"order_id": 1, "language": "de"}, job_type="send_bill")
+    [statement] = re.findall(r"```sql\n(.*?)```", (DOCS / "tasks.md").read_text("utf-8"), re.DOTALL)
+    with psycopg.connect(dsn) as conn:
+        [[by_sql]] = conn.execute(statement).fetchall()
     tasks.worker.add(tasks)
     counts = tasks.worker.run(burst=True)
-    assert counts == Counts(completed=12, failed=1, retried=1, given_back=1)
+    assert counts == Counts(completed=13, failed=1, retried=1, given_back=1)
 
     with psycopg.connect(dsn) as conn:
         assert conn.execute("select id from purchase").fetchall() == [(17,)]
     for job_id, result in (
+        (by_sql, "sent the invoice of order 22 to the archive"),
         (refund, "150 EUR for order 17"),
         (old, "sent the invoice of order 16 in en"),
         (renamed, "sent the invoice of order 1 in de"),

@@ -52,6 +52,10 @@ def wrong(client: Client, other: AsyncClient, order_id: uuid.UUID) -> None:
     takes_text_task(send)  # [arg-type]
 
 
+async def forgets(client: AsyncClient, order_id: uuid.UUID) -> None:
+    send.enqueue(client, order_id)  # [unused-coroutine]
+
+
 def takes_number(number: int) -> None: ...
 
 
