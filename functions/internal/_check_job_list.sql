@@ -15,7 +15,7 @@ begin
     if jobs is null or jsonb_typeof(jobs) <> 'array' or v_other is not null then
         raise exception using
             errcode = case when jobs is null then 'null_value_not_allowed' else 'invalid_parameter_value' end,
-            message = 'jobs is not an array of objects' || coalesce(format(': job %s is none', v_other), ''),
+            message = 'jobs is not an array of objects' || coalesce(': job ' || v_other || ' is none', ''),
             hint = 'Pass for example [{"payload": {"order": 1}, "singleton_key": "a"}].';
     end if;
     select k.key, e.ordinal into v_unknown

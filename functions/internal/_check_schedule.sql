@@ -3,6 +3,7 @@ returns void
 language plpgsql immutable parallel safe
 as $$
 declare
+    v_place integer := 0;
     v_wait interval;
 begin
     if backoff_schedule is null then
@@ -22,7 +23,13 @@ begin
             hint = 'Pass at most 20000 waits.';
     end if;
     foreach v_wait in array backoff_schedule loop
-        perform pgbaton._check_duration('backoff_schedule entry', v_wait);
+        v_place := v_place + 1;
+        if v_wait < '0' or v_wait > '100 years' then
+            raise exception using
+                errcode = 'invalid_parameter_value',
+                message = format('entry %s of backoff_schedule, %s, is out of range', v_place, v_wait),
+                hint = 'Pass intervals from 0 to 100 years.';
+        end if;
     end loop;
 end;
 $$;

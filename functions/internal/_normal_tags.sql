@@ -18,7 +18,12 @@ begin
     if exists (select from unnest(tags) as t (tag) where t.tag = '' or octet_length(t.tag) > 255) then
         raise exception using
             errcode = 'invalid_parameter_value',
-            message = 'a tag is empty or longer than 255 bytes',
+            message = format(
+                'tag %s is empty or longer than 255 bytes', (
+                    select min(t.ordinal) from unnest(tags) with ordinality as t (tag, ordinal)
+                    where t.tag = '' or octet_length(t.tag) > 255
+                )
+            ),
             hint = 'Tags are short routing labels; put data in the payload.';
     end if;
     return array(select distinct t.tag collate "C" as tag from unnest(tags) as t (tag) order by tag);

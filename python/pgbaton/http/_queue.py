@@ -71,15 +71,14 @@ def arguments(options: dict[str, Any]) -> dict[str, Any]:
             case "delay":
                 given["delay"] = milliseconds(name, value)
             case "backoffSchedule":
-                waits = [milliseconds(name, wait) for wait in list_of(name, value)]
+                waits = [milliseconds(*entry) for entry in entries(name, value)]
                 given |= {"backoff_schedule": waits} if waits else {"max_attempts": 1}
             case "keysIfUndelivered":
                 given["keys_if_undelivered"] = [
-                    [text(name, part) for part in list_of(name, path)]
-                    for path in list_of(name, value)
+                    [text(*part) for part in entries(*path)] for path in entries(name, value)
                 ]
             case "tags":
-                given["tags"] = [text(name, tag) for tag in list_of(name, value)]
+                given["tags"] = [text(*entry) for entry in entries(name, value)]
             case "priority":
                 given["priority"] = whole(name, value, 1 - 2**31, 2**31 - 1)
             case _:
@@ -102,10 +101,11 @@ def whole(name: str, value: Any, least: int, most: int) -> int:
     return int(value)
 
 
-def list_of(name: str, value: Any) -> list[Any]:
+def entries(name: str, value: Any) -> list[tuple[str, Any]]:
+    """Those of a list, each with what an error calls it: the first is entry 1, as in SQL."""
     if not isinstance(value, list):
         raise HTTPException(400, f"{name} is not a list")
-    return value
+    return [(f"entry {place} of {name}", entry) for place, entry in enumerate(value, 1)]
 
 
 # Consuming -------------------------------------------------------------------------------------

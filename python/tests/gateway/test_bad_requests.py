@@ -55,6 +55,35 @@ def test_a_body_that_says_something_else(gateway: Served, path: str, body: bytes
 
 
 @pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"tags": ["a", 1]}, "entry 2 of tags is not a string"),
+        ({"tags": ["a", "b", None]}, "entry 3 of tags is not a string"),
+        ({"tags": ["a", ""]}, "tag 2 is empty or longer than 255 bytes"),
+        ({"tags": ["a", "b", "x" * 256]}, "tag 3 is empty or longer than 255 bytes"),
+        ({"tags": "a"}, "tags is not a list"),
+        ({"backoffSchedule": [1, 2.5]}, "entry 2 of backoffSchedule is not a whole number"),
+        ({"backoffSchedule": [0, 1, -1]}, "entry 3 of backoffSchedule is not a whole number"),
+        ({"backoffSchedule": [True]}, "entry 1 of backoffSchedule is not a whole number"),
+        ({"keysIfUndelivered": [["a"], "b"]}, "entry 2 of keysIfUndelivered is not a list"),
+        (
+            {"keysIfUndelivered": [["a"], ["b", 1]]},
+            "entry 2 of entry 2 of keysIfUndelivered is not a string",
+        ),
+        ({"keysIfUndelivered": [["a"], ["b"], []]}, "entry 3 is none"),
+        ({"keysIfUndelivered": [["a" * 1100]]}, "entry 1 is none"),
+    ],
+)
+def test_of_a_list_the_answer_names_the_entry(
+    gateway: Served, path: str, options: dict[str, Any], said: str
+) -> None:
+    answer = gateway.ask("POST", f"{path}/enqueue", json={"value": 1, "options": options})
+    assert answer.status_code == 400
+    assert said in answer.json()["error"]
+    assert gateway.get(f"{path}/stats")["total"] == 0
+
+
+@pytest.mark.parametrize(
     ("body", "status"),
     [
         ({}, 400),
