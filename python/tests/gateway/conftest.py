@@ -9,8 +9,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from psycopg.conninfo import make_conninfo
-from serving import Served, serving
+from serving import Served, database, serving
 
 from pgbaton import Client
 
@@ -25,11 +24,8 @@ ROLES = {
 
 @pytest.fixture(scope="session")
 def gateway_dsn(server_dsn: str, template: str) -> Iterator[str]:
-    name = f"{template}_http"
-    with psycopg.connect(server_dsn, autocommit=True) as admin:
-        admin.execute(f"create database {name} template {template}".encode())
-        yield make_conninfo(server_dsn, dbname=name)
-        admin.execute(f"drop database {name} with (force)".encode())
+    with database(server_dsn, template, "http") as dsn:
+        yield dsn
 
 
 @pytest.fixture(scope="session")

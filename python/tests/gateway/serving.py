@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
+import psycopg
+from psycopg.conninfo import make_conninfo
 
 
 @dataclass
@@ -81,6 +83,18 @@ def events(lines: Iterator[str]) -> Iterator[Event]:
 def messages(stream: Iterator[Event]) -> Iterator[dict[str, Any]]:
     """Without the pings."""
     return (event.data for event in stream if event.name == "message")
+
+
+@contextmanager
+def database(server_dsn: str, template: str, purpose: str) -> Iterator[str]:
+    """A copy of the template until the block ends."""
+    name = f"{template}_{purpose}"
+    with psycopg.connect(server_dsn, autocommit=True) as admin:
+        admin.execute(f"create database {name} template {template}".encode())
+        try:
+            yield make_conninfo(server_dsn, dbname=name)
+        finally:
+            admin.execute(f"drop database {name} with (force)".encode())
 
 
 @contextmanager
