@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from time import monotonic, sleep
 from typing import Any
 
 import httpx
@@ -83,6 +84,16 @@ def events(lines: Iterator[str]) -> Iterator[Event]:
 def messages(stream: Iterator[Event]) -> Iterator[dict[str, Any]]:
     """Without the pings."""
     return (event.data for event in stream if event.name == "message")
+
+
+def until(condition: Callable[[], Any], seconds: float = 30) -> Any:
+    """What it says once it is true."""
+    give_up = monotonic() + seconds
+    while monotonic() < give_up:
+        if found := condition():
+            return found
+        sleep(0.01)
+    raise AssertionError("it never became true")
 
 
 @contextmanager

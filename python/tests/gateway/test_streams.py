@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import socket
 import uuid
-from collections.abc import Callable
 from itertools import islice
-from time import monotonic, sleep
 from typing import Any
 
 import psycopg
 import pytest
-from serving import Served, messages, serving
+from serving import Served, messages, serving, until
 
 from pgbaton import Client, JobState
 
@@ -19,16 +17,6 @@ from pgbaton import Client, JobState
 @pytest.fixture
 def path(queue: str) -> str:
     return f"/{queue}/api/queue"
-
-
-def until(condition: Callable[[], Any], seconds: float = 30) -> Any:
-    """What it says once it is true."""
-    give_up = monotonic() + seconds
-    while monotonic() < give_up:
-        if found := condition():
-            return found
-        sleep(0.01)
-    raise AssertionError("it never became true")
 
 
 def states(client: Client, ids: list[int]) -> list[JobState]:
