@@ -21,9 +21,14 @@ def _no_json(constant: str) -> Any:
     raise ValueError(f"{constant} is not JSON")
 
 
+def _no_fraction(number: str) -> Any:
+    raise ValueError(f"{number[:40]} is not a whole number, written without a point or exponent")
+
+
 # It only looks whether something is JSON: a number needs no value, and may have any length.
 _SCANNER = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=_no_json)
 _READER = json.JSONDecoder(parse_constant=_no_json)
+_WHOLE_READER = json.JSONDecoder(parse_float=_no_fraction, parse_constant=_no_json)
 
 
 def read(text: str) -> Any:
@@ -34,6 +39,11 @@ def read(text: str) -> Any:
         RecursionError: it is nested too deeply.
     """
     return _READER.decode(text)
+
+
+def read_whole(text: str) -> Any:
+    """The value, in which numbers are whole; raises what `read` does, and for other numbers."""
+    return _WHOLE_READER.decode(text)
 
 
 def checked(text: str) -> JsonText:

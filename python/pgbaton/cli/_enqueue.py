@@ -13,7 +13,7 @@ import psycopg
 import typer
 
 from pgbaton._arguments import NewJob, job_list
-from pgbaton._json_text import JsonText, read
+from pgbaton._json_text import JsonText, read_whole
 from pgbaton._text import sentence
 from pgbaton.cli._errors import fail, say
 from pgbaton.cli._hints import hint_of
@@ -37,6 +37,7 @@ from pgbaton.cli._payload import (
     parse_object,
     read_json,
 )
+from pgbaton.client import Client
 from pgbaton.errors import NotPermitted, UnknownQueue
 from pgbaton.models import EnqueueOutcome
 
@@ -126,7 +127,7 @@ def enqueue(
         return
 
     def job_of(line: bytes) -> NewJob:
-        text = line.decode()
+        text = line.decode().strip(" \t\r\n")
         job = {**options, **(_job(text) if jobs else {"payload": parse(text, "payload")})}
         made = cast(NewJob, _with_key(job, key_field))
         job_list([made])  # raises what the client would, of all lines at once
@@ -197,15 +198,48 @@ def _first_refused(
             first = middle
         except psycopg.Error as found:
             error, last = found, middle
-    return first, error
+    return first, _of_one(connection, client, queue, jobs[first], error)
+
+
+def _of_one(
+    connection: psycopg.Connection[Any],
+    client: Client,
+    queue: str,
+    job: NewJob,
+    error: psycopg.Error,
+) -> psycopg.Error:
+    """The same error without the place in a list that nobody has seen."""
+    for enqueue_it in (
+        lambda: client.enqueue_job(queue, **job),
+        lambda: client.enqueue_jobs(queue, [job]),  # which reads a value of the wrong type, too
+    ):
+        try:
+            with connection.transaction():
+                enqueue_it()
+        except (TypeError, ValueError):
+            continue
+        except psycopg.Error as alone:
+            if (alone.sqlstate or "")[:2] == (error.sqlstate or "")[:2]:
+                return alone
+    return error
 
 
 def _job(text: str) -> dict[str, Any]:
-    """The arguments that a line gives; its payload stays as it is written."""
+    """The arguments that a line gives; its payload stays as it is written.
+
+    No other argument may hold a number that is not whole, so a float spoils none.
+    """
     members = parse_object(text, "line")
     if members is None:
         raise typer.BadParameter('with --jobs each line is an object: {"payload": …}')
-    job = {name: part if name == "payload" else read(part) for name, part in members.items()}
+    job: dict[str, Any] = {}
+    for name, part in members.items():
+        if name not in NewJob.__annotations__:
+            raise typer.BadParameter(f"enqueue_job has no parameter {name!r}")
+        try:
+            job[name] = part if name == "payload" else read_whole(part)
+        except ValueError as error:
+            raise typer.BadParameter(f"{name}: {str(error).partition(';')[0]}") from error
     run_at = job.get("run_at")
     return job if run_at is None else {**job, "run_at": instant(str(run_at))}
 

@@ -6,12 +6,14 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from decimal import Decimal
+from json import JSONDecodeError
 from pathlib import Path
 from typing import IO, TypeVar
 
 import typer
 
 from pgbaton._json_text import JsonText, checked, members_of, read
+from pgbaton.cli._text import one_line
 
 T = TypeVar("T")
 LONGEST_KEY = 1024
@@ -42,10 +44,17 @@ def _json(parsed: Callable[[str], T], text: str, name: str) -> T:
         return parsed(text)
     except ValueError as error:
         raise typer.BadParameter(
-            f"the {name} is no JSON: {error}. A text is JSON in quotes: '\"text\"'"
+            f"the {name} is no JSON: {_why(error)}. A text is JSON in quotes: '\"text\"'"
         ) from error
     except RecursionError as error:
         raise typer.BadParameter(f"the {name} is nested too deeply") from error
+
+
+def _why(error: ValueError) -> str:
+    """Without the number of a line where there is only one, and others are counted."""
+    if isinstance(error, JSONDecodeError) and error.lineno == 1:
+        return f"{error.msg} at character {error.colno}"
+    return str(error)
 
 
 def field_text(payload: str, field: str) -> str:
@@ -59,10 +68,10 @@ def field_text(payload: str, field: str) -> str:
 
 
 def _digits(number: str) -> str:
-    """Without an exponent, unless that would be too long for a key anyway."""
+    """Without an exponent."""
     value = Decimal(number)
-    if abs(value.adjusted()) > LONGEST_KEY:
-        return str(number)
+    if value and abs(value.adjusted()) > LONGEST_KEY:
+        raise typer.BadParameter(f"the number {one_line(number)} is too long for a key")
     return format(value.copy_abs() if value == 0 else value, "f")
 
 

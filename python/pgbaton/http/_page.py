@@ -17,7 +17,7 @@ from pgbaton.errors import InvalidState
 from pgbaton.http._answers import Events, answer, job_id, number, queue_of, read_object, text
 from pgbaton.http._routes import Route
 from pgbaton.http._state import state_of
-from pgbaton.http._watch import Watch
+from pgbaton.http._watch import Watch, for_browser
 from pgbaton.models import JobState
 
 STATIC = Path(__file__).parent / "static"
@@ -57,7 +57,7 @@ def shown(row: Any) -> Any:
     """A row whose payload and result are texts to be read: a browser makes floats of numbers."""
     return {
         name: str(pretty(part)) if isinstance(part, JsonText) and name in LAID_OUT else part
-        for name, part in plain(row).items()
+        for name, part in for_browser(row).items()
     }
 
 
@@ -83,10 +83,10 @@ async def repair(request: Request) -> Response:
         case "skip":
             await client.skip_job(queue, wanted, reason)
         case "requeue":
-            return answer({"ok": True, "id": await client.requeue_dead_job(wanted)})
+            return answer({"ok": True, "id": str(await client.requeue_dead_job(wanted))})
         case other:
             raise HTTPException(404, f"there is no action {other!r}")
-    return answer({"ok": True, "id": wanted})
+    return answer({"ok": True, "id": str(wanted)})
 
 
 async def index(_: Request) -> Response:

@@ -16,6 +16,7 @@ from pgbaton._text import plain, sentence
 from pgbaton.http._answers import log
 
 MOST_BLOCKED = 200
+MOST_EXACT = 2**53 - 1
 
 
 class Watch:
@@ -51,7 +52,7 @@ class Watch:
 
     async def _look(self) -> None:
         while self._pages and not self._has_ended:
-            data = write(plain(await picture(self._client, self._every)))
+            data = write(for_browser(await picture(self._client, self._every)))
             self._latest = f"event: picture\ndata: {data}\n\n".encode()
             for page in self._pages:
                 page.set()
@@ -79,3 +80,16 @@ async def seen(call: Awaitable[list[Any]], most: int | None = None) -> dict[str,
             return {"error": "the database cannot be asked"}
         return {"error": sentence(error)}
     return {"rows": rows[:most], "count": len(rows)}
+
+
+def for_browser(value: Any) -> Any:
+    """What `plain` gives, with integers as text that a browser would round: ids may be large."""
+    match plain(value):
+        case dict() as parts:
+            return {name: for_browser(part) for name, part in parts.items()}
+        case list() as parts:
+            return [for_browser(part) for part in parts]
+        case int() as number if abs(number) > MOST_EXACT:
+            return str(number)
+        case other:
+            return other

@@ -11,8 +11,9 @@ from typing import Any
 import psycopg
 import pytest
 from browser import CHROMIUM, FLAGS
+from exact import PAYLOAD, exactly
 from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
-from serving import Served
+from serving import Served, database, serving
 
 from pgbaton import Client, JobState
 
@@ -216,6 +217,54 @@ def test_what_jobs_say_is_never_html(page: Page, client: Client) -> None:
     assert page.locator("main img, main script").count() == 0
     assert page.evaluate("window.pwned") is None
     client.drop_queue(name, force=True)
+
+
+def test_numbers_are_shown_as_they_are_stored(
+    page: Page, client: Client, queue: str, gateway_dsn: str
+) -> None:
+    with psycopg.connect(gateway_dsn, autocommit=True) as conn:
+        [(done, failed)] = conn.execute(
+            "select pgbaton.enqueue_job(%(q)s, %(p)s), pgbaton.enqueue_job(%(q)s, %(p)s)",
+            {"q": queue, "p": PAYLOAD},
+        ).fetchall()
+        first, second = client.claim_job_batch("w", [queue], batch_size=2)
+        conn.execute(
+            "select pgbaton.complete_job(%s, %s::jsonb, %s)", [done, PAYLOAD, first.lease_token]
+        )
+        client.fail_job(failed, "no", second.lease_token, retryable=False)
+        [(text,)] = conn.execute("select %s::jsonb::text", [PAYLOAD]).fetchall()
+    wanted = exactly(text)
+    letter = row(page, "dead", queue)
+    letter.get_by_text("Payload").click()
+    assert exactly(letter.locator("pre").inner_text()) == wanted
+    page.get_by_label("Id").fill(str(done))
+    page.get_by_role("button", name="Show", exact=True).click()
+    shown = page.locator("#job-detail pre")
+    expect(shown).to_have_count(2)
+    assert [exactly(part) for part in shown.all_inner_texts()] == [wanted, wanted]
+
+
+def test_ids_beyond_what_a_browser_counts_to(
+    browser: Browser, server_dsn: str, template: str
+) -> None:
+    """2^53 + 1 is 2^53 there, which would be another job."""
+    with database(server_dsn, template, "large_ids") as dsn, serving(dsn) as served:
+        with psycopg.connect(dsn, autocommit=True) as conn:
+            conn.execute("select setval('pgbaton.job_id_seq', %s)", [2**53])
+        with Client(dsn) as client:
+            client.create_fifo_queue("q", max_attempts=1)
+            job_id = client.enqueue_job("q", singleton_key="k")
+            assert job_id == 2**53 + 1
+            [job] = client.claim_job_batch("w")
+            client.fail_job(job.id, "no", job.lease_token)
+            for page in opened(browser, served):
+                blocked = row(page, "blocked", "k")
+                blocked.get_by_role("button", name=f"Show job {job_id}").click()
+                expect(page.locator("#job-title")).to_have_text(f"Job {job_id}")
+                blocked.get_by_role("button", name=f"Retry job {job_id}").click()
+                page.get_by_role("dialog").get_by_role("button", name="Retry").click()
+                expect(page.locator("#said")).to_have_text(f"Job {job_id} will run once more.")
+            assert client.get_job(job_id).state == JobState.RETRY
 
 
 def test_focus_stays_while_the_page_is_drawn_anew(page: Page, orders: str) -> None:
