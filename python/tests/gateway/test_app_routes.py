@@ -10,8 +10,8 @@ from urllib.parse import quote, urlsplit
 import httpx
 import psycopg
 import pytest
+from app_routes import OPEN, all_routes, path_of, targets
 from conftest import QUICK
-from routes import OPEN, all_routes, path_of, targets
 from serving import Served, database, serving
 
 from pgbaton import Client
