@@ -309,3 +309,111 @@ def test_a_narrowed_caller_hears_of_no_other_queue(
         narrowed.close()
     finally:
         db.rows("drop owned by narrowed_worker; drop role narrowed_worker")
+
+
+@pytest.fixture
+def aged(db: Session, clock: Clock) -> Session:
+    """Three days later there are rows to expire, to forget and to drop; one of each may be bad."""
+    clock.skip_midnight()
+    db.rows(
+        "select pgbaton.create_queue('mail', max_attempts => 1, lease => '1 minute',"
+        " retention => '1 day', dead_letter_retention => '1 day')"
+    )
+    db.rows("select pgbaton.create_fifo_queue('q', lease => '1 minute', retention => '1 day')")
+    done = db.enqueue_batch("mail", 100)
+    for token in {*db.claim("mail", 100).values()}:
+        db.rows("select pgbaton.complete_jobs(%s, %s)", done, token)
+    for name in ("good", "bad", "better"):
+        db.enqueue("mail", dedup_id=name)
+        db.rows("insert into pgbaton.enqueue_run values (%s, '{1}', '2000-01-01', 1)", name)
+    for job, token in db.claim("mail").items():
+        db.rows("select pgbaton.fail_job(%s, 'broke', %s)", job, token)
+    db.enqueue("q", "k")
+    db.claim("q")
+    db.enqueue("q", "k")
+    db.rows("select pgbaton.create_schedule('minutely', 'mail', '* * * * *')")
+    clock.advance("3 days")
+    return db
+
+
+BAD_ROWS = {
+    "dead letters": (
+        "delete on pgbaton.span",
+        "old.lo = (select job_id from pgbaton.dedup where dedup_id = 'bad')",
+    ),
+    "dedup ids": ("delete on pgbaton.dedup", "old.dedup_id = 'bad'"),
+    "rows staged by Spark": ("delete on pgbaton.enqueue_run", "old.run_id = 'bad'"),
+    "days": ("insert on pgbaton.job", "new.singleton_key = 'k'"),
+}
+"""One row of what each of these steps has to do, and what it does with it."""
+LEFT = {
+    "dead letters": "select count(*) from pgbaton.list_dead_jobs('mail')",
+    "dedup ids": "select count(*) from pgbaton.dedup",
+    "rows staged by Spark": "select count(*) from pgbaton.enqueue_run",
+    "days": "select count(*) from pgbaton.job_history as h where h.state = 'completed'",
+}
+
+
+@pytest.mark.parametrize("code", ["23514", "22P02", "XX001"])
+@pytest.mark.parametrize("step", BAD_ROWS)
+def test_one_bad_row_costs_its_step_alone(
+    aged: Session, clock: Clock, poison: Poison, step: str, code: str
+) -> None:
+    db = aged
+    what, which = BAD_ROWS[step]
+    if "select" in which:  # a trigger's condition holds no query
+        bad = db.one("select job_id from pgbaton.dedup where dedup_id = 'bad'")
+        which = f"old.lo = {bad}"
+    poison(code, what, which)
+    for _ in range(2):
+        done = db.one("select pgbaton.run_maintenance()")
+        assert done["failed"] == {step: f"{code}: poisoned"}
+        [(status, detail)] = db.rows(STATUS)
+        assert status == "warn"
+        assert step in detail
+        left = {name: db.one(query) for name, query in LEFT.items()}  # type: ignore[arg-type]
+        assert left.pop(step) > 0
+        assert set(left.values()) == {0}
+    db.rows("drop trigger poisoned on " + what.split()[-1])  # type: ignore[arg-type]
+    clock.advance("11 minutes")
+    assert "failed" not in db.one("select pgbaton.run_maintenance()")
+    clock.advance("11 minutes")
+    db.rows("select pgbaton.run_maintenance()")
+    assert {db.one(query) for query in LEFT.values()} == {0}  # type: ignore[arg-type]
+    assert db.rows(STATUS)[0][0] == "ok"
+
+
+def test_ten_thousand_blocked_keys_go_on(
+    db: Session, open_session: Open, sound: Callable[[], None]
+) -> None:
+    """At once, each with its next job, in order, and nobody waits for the change."""
+    count = 10_000
+    db.rows("select pgbaton.create_fifo_queue('q', max_attempts => 1)")
+    keys = [f"k{n}" for n in range(count)]
+    for _ in range(2):
+        db.enqueue_batch("q", count, keys)
+    failed = []
+    while claimed := db.claim("q", 1000):
+        failed += list(claimed)
+        for token in {*claimed.values()}:
+            ids = [job for job in claimed if claimed[job] == token]
+            db.rows("select pgbaton.fail_jobs(%s, %s, %s)", ids, ["broke"] * len(ids), token)
+    assert len(failed) == count
+    assert db.one("select count(*) from pgbaton.blocked_keys('q')") == count
+    other = open_session()
+    other.never_waits()
+    db.begin()
+    db.rows("select pgbaton.update_queue('q', on_exhausted => 'continue')")
+    locks = db.one("select count(*) from pg_locks where pid = pg_backend_pid()")
+    assert locks < 1000
+    other.enqueue("q", "another")
+    db.commit()
+    assert db.one("select count(*) from pgbaton.blocked_keys('q')") == 0
+    sound()
+    went_on = []
+    while claimed := db.claim("q", 1000):
+        went_on += list(claimed)
+        db.complete(claimed)
+    assert len(went_on) == count + 1
+    assert db.one("select count(*) from pgbaton.list_dead_jobs('q', 20000)") == count
+    sound()
