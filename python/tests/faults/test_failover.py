@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from pathlib import Path
 
 import psycopg
 import pytest
-from crashing import DURABLE, kill_server
+from crashing import kill_server
 from invariants import assert_sound
 from load import Load, wait_until
 from proof import record
-from psycopg.conninfo import conninfo_to_dict
+from standbys import PRIMARY, either, promote, standby_of
 
 from pgbaton import Client
 from pgbaton.embedded import Server, temporary_server
 from pgbaton.install import install
-
-PRIMARY = {**DURABLE, "wal_level": "replica", "max_wal_senders": "4", "hot_standby": "on"}
 
 
 @pytest.fixture
@@ -30,48 +23,6 @@ def primary() -> Iterator[Server]:
     with temporary_server(settings=PRIMARY) as server:
         install(server.dsn())
         yield server
-
-
-@contextmanager
-def standby_of(primary: Server, *, synchronous: bool) -> Iterator[Server]:
-    """A server that follows another one."""
-    home = Path(tempfile.mkdtemp(prefix="/tmp/pgbaton-standby-"))
-    owner = primary.data.stat()
-    shutil.chown(home, owner.st_uid, owner.st_gid)
-    copy = [primary.programs() / "pg_basebackup", "--write-recovery-conf", "--checkpoint=fast"]
-    copy += ["--wal-method=stream", f"--pgdata={home / 'data'}", f"--dbname={primary.dsn()}"]
-    command = [str(part) for part in copy]
-    subprocess.run(command, check=True, cwd="/", user=owner.st_uid, group=owner.st_gid)
-    (home / "lock").touch()  # the mark of a server of pgbaton
-    (home / "password").touch()
-    standby = Server(home=home, durable=False, settings=DURABLE, throw_away=True)
-    with standby:
-        if synchronous:
-            be_synchronous(primary)
-        yield standby
-
-
-def be_synchronous(primary: Server) -> None:
-    with psycopg.connect(primary.dsn(), autocommit=True) as admin:
-        admin.execute("alter system set synchronous_standby_names = '*'")
-        admin.execute("select pg_reload_conf()")
-        state = "select sync_state from pg_stat_replication"
-        wait_until(lambda: admin.execute(state).fetchall() == [("sync",)], "a standby in sync")
-
-
-def either(*servers: Server) -> str:
-    """A DSN that finds whichever of them takes writes."""
-    parts = [conninfo_to_dict(server.dsn()) for server in servers]
-    hosts = ",".join(str(part["host"]) for part in parts)
-    ports = ",".join(str(part["port"]) for part in parts)
-    return (
-        f"user=postgres dbname=postgres host={hosts} port={ports} target_session_attrs=read-write"
-    )
-
-
-def promote(standby: Server) -> None:
-    with psycopg.connect(standby.dsn(), autocommit=True) as conn:
-        assert conn.execute("select pg_promote()").fetchone() == (True,)
 
 
 def test_workers_go_on_at_the_standby_and_nothing_confirmed_is_lost(primary: Server) -> None:
