@@ -132,7 +132,7 @@ def maintain(
         return
     stop = Stop()  # first of all: whoever reads what was done may end it at once
     threading.Thread(target=_end_in_time, args=[stop], daemon=True).start()
-    with client_of(dsn) as client:  # a wrong address ends it, as do rights that are missing
+    with client_of(dsn) as client:  # missing rights end it; a server may not be there yet
         try:
             _say_what(client.run_maintenance())
         except psycopg.Error as error:
