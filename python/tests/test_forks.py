@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import multiprocessing
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -52,6 +53,22 @@ def test_a_client_of_a_dsn_connects_anew(dsn: str) -> None:
         client.enqueue_job("q", "parent")
         assert client.queue_stats("q")[0].total == 2
         assert backend(client) == theirs
+
+
+def test_a_call_of_another_thread_does_not_hold_the_child_up(dsn: str) -> None:
+    """The parent is forked as it connects: nobody in the child would let that lock go."""
+    with Client(dsn) as client:
+        client.create_queue("q")
+        assert client._own is not None
+
+        def work() -> None:
+            signal.alarm(20)
+            client.enqueue_job("q")
+            client.close()
+
+        with client._own._lock:
+            assert in_child(work) == 0
+        assert client.queue_stats("q")[0].total == 1
 
 
 def leave(client: Client) -> None:

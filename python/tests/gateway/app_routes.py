@@ -9,7 +9,7 @@ from urllib.parse import quote
 from pgbaton.http import Settings, gateway
 from pgbaton.http._routes import Route
 
-OPEN = {"/", "/static/{name}", "/openapi.json"}
+OPEN = {"/", "/static/{name}", "/openapi.json", "/healthz", "/readyz"}
 """What docs/http.md says that everybody may have."""
 
 
