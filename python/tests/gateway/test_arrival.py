@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import http.client
 import select
 import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -164,11 +165,17 @@ def test_hundreds_of_halves_keep_nobody_out(hasty: Served) -> None:
 
 def test_requests_that_arrive_are_not_hurried(hasty: Served, client: Client, queue: str) -> None:
     """Neither a stream that is open for longer, nor a connection that is used again."""
-    with hasty.listen(f"/{queue}/api/queue/listen") as stream, connected(hasty) as connection:
+    parts = urlsplit(hasty.url)
+    again = http.client.HTTPConnection(str(parts.hostname), parts.port, timeout=TIMEOUT + SLACK)
+    again.connect()
+    first = again.sock
+    with hasty.listen(f"/{queue}/api/queue/listen") as stream, closing(again):
         end = time.monotonic() + 2 * TIMEOUT
         while time.monotonic() < end:
-            connection.sendall(STATS)
-            assert connection.recv(1 << 16).startswith(b"HTTP/1.1 200")
+            again.request("GET", f"/{queue}/api/queue/stats")
+            answer = again.getresponse()
+            assert (answer.status, bool(answer.read())) == (200, True)
+            assert again.sock is first
             assert next(stream).name == "ping"
             time.sleep(TIMEOUT / 4)
         client.enqueue_job(queue, "late")
