@@ -312,7 +312,7 @@ def test_of_many_workers_one_does_the_upkeep_of_a_minute(
         return done
 
     async def noted_ask(self: tender.Tender) -> None:
-        who.set(self._engine.settings.worker_id)
+        who.set(self._settings.worker_id)
         await maintain(self)
         asked.append(who.get())
 

@@ -408,9 +408,9 @@ def test_a_process_that_died_while_it_had_nothing_to_do_fails_no_job(
     with running(worker):
         job_id = client.enqueue_job("mail", "pid", max_attempts=1)
         wait_for_state(client, job_id, "completed")
-        assert worker._engine is not None
-        assert worker._engine._processes is not None
-        [child] = worker._engine._processes._idle
+        [engine] = worker._engines
+        assert engine._processes is not None
+        [child] = engine._processes._idle
         os.kill(client.get_job(job_id).result, signal.SIGKILL)
         wait_until(lambda: not child.is_alive)
         after = client.enqueue_job("mail", "fine", max_attempts=1)

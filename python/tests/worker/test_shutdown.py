@@ -162,7 +162,7 @@ def test_what_was_claimed_and_not_started_goes_back(
         conn.execute("begin; lock table pgbaton.sleeper in access exclusive mode")
         wait_until(lambda: waits_for_a_lock(dsn, "claim_job_batch"))
         it.stop()
-        wait_until(lambda: worker._engine is not None and worker._engine._stop.is_set())
+        wait_until(lambda: [engine for engine in worker._engines if engine._stop.is_set()])
         conn.execute("rollback")
         it.join()
     job = client.get_job(job_id)
@@ -189,8 +189,7 @@ def test_a_job_whose_key_is_busy_does_not_start_after_the_end(
         conn.execute("begin; select from pgbaton.span where state = 'active' for update")
         second = client.enqueue_job("mail", singleton_key="a")
         wait_until(lambda: waits_for_a_lock(dsn, "extend_leases"))
-        engine = worker._engine
-        assert engine is not None
+        [engine] = worker._engines
         if end == "stopped":
             it.stop()
             wait_until(engine._stop.is_set)
@@ -252,8 +251,8 @@ def test_a_run_that_is_cancelled_again_leaves_no_process_and_no_connection(
     async def program() -> None:
         task = asyncio.create_task(worker.run_async())
         await asyncio.to_thread(wait_for_state, client, job_id, "completed")
-        engine, has_begun, may_end = worker._engine, asyncio.Event(), asyncio.Event()
-        assert engine is not None
+        [engine] = worker._engines
+        has_begun, may_end = asyncio.Event(), asyncio.Event()
 
         async def end_slowly() -> None:  # as a call does whose server does not answer
             try:
@@ -315,7 +314,8 @@ def test_it_ends_in_time_whatever_the_server_does(
         wait_until(lambda: [w.asleep_at for w in client.list_workers()] not in ([], [None]))
         conn.execute("begin; lock table pgbaton.sleeper in access exclusive mode")
         try:
-            worker._engine._loop.call_soon_threadsafe(worker._engine._work.set)  # type: ignore[union-attr]
+            [engine] = worker._engines
+            engine._loop.call_soon_threadsafe(engine._work.set)
             wait_until(lambda: waits_for_a_lock(dsn, ""))
             if way != "a lock":
                 backends += [
@@ -363,7 +363,7 @@ def test_a_worker_runs_once_at_a_time(dsn: str, client: Client) -> None:
     worker = Worker(dsn)
     worker.handler("mail")(lambda job: None)
     with running(worker):
-        wait_until(lambda: worker._engine)
+        wait_until(lambda: worker._engines)
         with pytest.raises(ValueError, match="runs already"):
             asyncio.run(worker.run_async())
 
