@@ -23,6 +23,7 @@ from pgbaton.models import JobState
 STATIC = Path(__file__).parent / "static"
 KINDS = {"page.css": "text/css", "page.js": "text/javascript", "icon.svg": "image/svg+xml"}
 MOST_DEAD = 200
+MOST_ATTEMPTS = 100
 LAID_OUT = ("payload", "result")
 
 
@@ -40,6 +41,7 @@ async def job(request: Request) -> Response:
     wanted = job_id(request.path_params["id"])
     client = state_of(request).client
     info = await client.get_job(wanted)
+    attempts = await client.job_attempts(wanted, MOST_ATTEMPTS)
     why: str | None = None
     failed_at: datetime | None = None
     try:
@@ -50,7 +52,14 @@ async def job(request: Request) -> Response:
         pass  # who may only monitor sees the job and not the reason
     except InvalidState:
         pass  # it was retried just now
-    return answer({"job": shown(info), "why": why, "failed_at": plain(failed_at)})
+    return answer(
+        {
+            "job": shown(info),
+            "why": why,
+            "failed_at": plain(failed_at),
+            "attempts": [plain(attempt) for attempt in attempts],
+        }
+    )
 
 
 def shown(row: Any) -> Any:

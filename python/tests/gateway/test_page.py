@@ -175,6 +175,57 @@ def test_a_dead_letter_is_shown_and_requeued(page: Page, client: Client, orders:
     expect(page.locator("#dead .nothing")).to_have_text("No job has failed for good.")
 
 
+@pytest.mark.parametrize(
+    ("word", "says", "state", "next_runs"),
+    [("Retry", "will run once more", "retry", False), ("Skip", "was skipped", "failed", True)],
+)
+def test_a_dead_letter_is_repaired_in_place(
+    page: Page, client: Client, orders: str, word: str, says: str, state: str, next_runs: bool
+) -> None:
+    """Beside the letter itself, without looking for its key: the order of the key is kept."""
+    job_id = dead_id(client, orders)
+    page.get_by_label("Queue", exact=True).select_option(orders)
+    letter = row(page, "dead", str(job_id))
+    expect(letter.get_by_role("button", name=re.compile("^(Retry|Skip|Requeue) job"))).to_have_text(
+        ["Retry", "Skip", "Requeue"]
+    )
+    letter.get_by_role("button", name=f"{word} job {job_id}").click()
+    page.get_by_role("dialog").get_by_role("button", name=word).click()
+    expect(page.locator("#said")).to_have_text(f"Job {job_id} {says}.")
+    expect(letter).to_have_count(0)
+    assert client.get_job(job_id).state == state
+    claimed = [job.id for job in client.claim_job_batch("page-worker", [orders])]
+    assert (job_id not in claimed) == next_runs
+    assert len(claimed) == 1
+
+
+def test_a_requeue_warns_that_others_come_first(page: Page, client: Client, orders: str) -> None:
+    job_id = dead_id(client, orders)
+    row(page, "dead", str(job_id)).get_by_role("button", name=f"Requeue job {job_id}").click()
+    dialog = page.get_by_role("dialog", name="Enqueue this job anew?")
+    expect(dialog).to_contain_text("jobs that came later run before it")
+
+
+def test_every_attempt_is_shown(page: Page, client: Client, queue: str) -> None:
+    job_id = client.enqueue_job(queue, max_attempts=3)
+    for n, stack in enumerate([f"line 7 in charge {SHORT}", None], 1):
+        [job] = client.claim_job_batch(f"attempter {n}", [queue])
+        client.fail_job(job.id, f"no {n} {SHORT}", job.lease_token, retry_in="0", error_stack=stack)
+    client.claim_job_batch("attempter 3", [queue])
+    page.get_by_label("Id").fill(str(job_id))
+    page.get_by_role("button", name="Show", exact=True).click()
+    attempts = page.locator("#job-detail .attempts li")
+    expect(attempts).to_have_count(3)
+    expect(attempts.nth(0)).to_contain_text(re.compile("^running, .*, by attempter 3$"))
+    expect(attempts.nth(1)).to_contain_text(re.compile("^failed, .*, after .*, by attempter 2"))
+    expect(attempts.nth(1)).to_contain_text(f"no 2 {SHORT}")
+    expect(attempts.nth(1).locator("details")).to_have_count(0)
+    assert attempts.nth(2).get_attribute("value") == "1"
+    attempts.nth(2).get_by_text("Where it failed").click()
+    expect(attempts.nth(2).locator("pre")).to_have_text(f"line 7 in charge {SHORT}")
+    assert page.locator("main img, main script").count() == 0
+
+
 def test_a_job_says_why_it_does_not_run(page: Page, client: Client, orders: str) -> None:
     job_id = dead_id(client, orders)
     row(page, "blocked", orders).get_by_role("button", name=f"Show job {job_id}").click()

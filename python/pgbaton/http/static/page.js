@@ -309,7 +309,7 @@ const jobLink = (id) => el("button", { type: "button", class: "link", "aria-labe
 const QUESTIONS = {
   retry: ["Retry this job?", "Retry", (job) => `Job ${job.job_id} of queue ${job.queue} runs once more, in its old place.`],
   skip: ["Skip this job?", "Skip", (job) => `Job ${job.job_id} of queue ${job.queue} is given up and never runs again. The next job of its key goes on.`],
-  requeue: ["Enqueue this job anew?", "Requeue", (job) => `Job ${job.job_id} of queue ${job.queue} is enqueued anew, at the end of its line, with a new id.`],
+  requeue: ["Enqueue this job anew?", "Requeue", (job) => `Job ${job.job_id} of queue ${job.queue} is enqueued anew, at the end of its line and of its key, with a new id: jobs that came later run before it. Retry keeps its place.`],
 };
 
 async function repair(action, job) {
@@ -395,7 +395,9 @@ function makeDead(job) {
     ),
     el(
       "td", { class: "actions" },
-      el("button", { type: "button", "aria-label": `Requeue job ${job.id}`, onclick: () => repair("requeue", wanted) }, "Requeue"),
+      ...[["retry", "Retry"], ["skip", "Skip"], ["requeue", "Requeue"]].map(([action, word]) => el(
+        "button", { type: "button", "aria-label": `${word} job ${job.id}`, onclick: () => repair(action, wanted) }, word,
+      )),
     ),
   );
 }
@@ -425,8 +427,8 @@ async function openJob(id) {
   $("#job-id").value = id;
   const where = $("#job-detail");
   try {
-    const { job, why, failed_at } = await askJson(`/ui/jobs/${encodeURIComponent(id)}`);
-    where.replaceChildren(...jobDetail(job, why, failed_at));
+    const { job, why, failed_at, attempts } = await askJson(`/ui/jobs/${encodeURIComponent(id)}`);
+    where.replaceChildren(...jobDetail(job, why, failed_at, attempts));
     setText($("#job-title"), `Job ${job.id}`);
   } catch (error) {
     where.replaceChildren(el("p", { class: "bad" }, error.message));
@@ -436,7 +438,7 @@ async function openJob(id) {
   section.focus({ preventScroll: true });
 }
 
-function jobDetail(job, why, failedAt) {
+function jobDetail(job, why, failedAt, attempts) {
   const facts = [
     ["Queue", job.queue],
     ["State", job.resolution ? `${job.state}, ${job.resolution}` : job.state],
@@ -454,9 +456,29 @@ function jobDetail(job, why, failedAt) {
   }
   const parts = [why === null ? null : el("p", { class: "why" }, why), list];
   parts.push(el("h3", {}, "History"), el("ol", { class: "history" }, ...history(job, failedAt)));
+  if (attempts.length > 0) parts.push(el("h3", {}, "Attempts"), attemptList(job, attempts));
   parts.push(el("h3", {}, "Payload"), el("pre", {}, job.payload));
   if (job.result !== null) parts.push(el("h3", {}, "Result"), el("pre", {}, job.result));
   return parts.filter(Boolean);
+}
+
+function attemptList(job, attempts) {
+  const list = el("ol", { class: "attempts", reversed: true });
+  for (const attempt of attempts) {
+    const took = attempt.claimed_at !== null && attempt.ended_at !== null
+      ? `after ${duration((Date.parse(attempt.ended_at) - Date.parse(attempt.claimed_at)) / 1000)}` : null;
+    const at = attempt.ended_at ?? attempt.claimed_at;
+    const by = attempt.worker_id === null ? null : `by ${attempt.worker_id}`;
+    const words = [`${attempt.outcome}`, at === null ? null : clock(at), took, by].filter(Boolean).join(", ");
+    list.append(el(
+      "li", { value: attempt.attempt }, words,
+      attempt.error_message === null ? null : el("p", { class: "error" }, attempt.error_message),
+      attempt.error_stack === null ? null
+        : el("details", {}, el("summary", {}, "Where it failed"), el("pre", {}, attempt.error_stack)),
+    ));
+  }
+  const left = job.attempt - attempts.length;
+  return left > 0 ? el("div", {}, list, el("p", {}, `and ${number(left)} earlier ones`)) : list;
 }
 
 function history(job, failedAt) {
