@@ -43,20 +43,21 @@ SQLALCHEMY = {
 _NAMES_OF_TYPES = {
     "bigint": "expected first_id job_id jobs_per_range last_id lease_token",
     "bigint[]": "job_ids order_nos",
-    "boolean": "enabled force include_busy once_a_minute paused retry_backoff retryable"
-    " was_executing",
+    "boolean": "dry_run enabled force include_busy oldest_first once_a_minute paused"
+    " retry_backoff retryable was_executing",
     "integer": "batch_size capacity events_count extra_attempts fast_retries max_attempts max_lanes"
     " max_ranges max_rows priority progress row_offset slow_retries",
     "integer[]": "priorities",
     "interval": "dead_letter_retention delay fast_max fast_min lease max_age max_wait retention"
     " retry_delay retry_delay_max retry_in run_in slow_delay timeout ttl",
     "interval[]": "backoff_schedule",
-    "jsonb": "after filter headers jobs keys_if_undelivered payload result until",
+    "jsonb": "filter headers jobs keys_if_undelivered payload result until",
     "jsonb[]": "payloads results",
     "name": "role",
     "pgbaton.on_exhausted": "on_exhausted",
     "pgbaton.queue_policy": "policy",
-    "text[]": "dedup_ids error_messages job_types key prefix queues singleton_keys tags",
+    "text[]": "dedup_ids error_messages error_stacks job_types key prefix queues singleton_keys"
+    " tags",
     "timestamptz": "run_at",
     "timestamptz[]": "run_ats",
 }

@@ -35,7 +35,7 @@ from pgbaton.django._framework import (
     task_started,
 )
 from pgbaton.errors import UnknownJob
-from pgbaton.models import ClaimedJob, JobInfo, JobState
+from pgbaton.models import ClaimedJob, JobAttempt, JobInfo, JobState
 
 __all__ = ["PgbatonBackend", "PgbatonTask", "task"]
 
@@ -221,13 +221,13 @@ class PgbatonBackend(BaseTaskBackend):
         return result
 
     def get_result(self, result_id: str) -> TaskResult[..., Any]:
-        """What is known of a job. Of its errors the last one is; its traceback is one line.
+        """What is known of a job, with the error and traceback of each of its attempts.
 
         Raises:
             TaskResultDoesNotExist: there is no such job, it is older than the retention of its
                 queue, or no task of this project.
         """
-        job = self._job(result_id)
+        job, attempts = self._look_up(result_id)
         if job is None or not is_call(job.payload):
             raise TaskResultDoesNotExist(result_id)
         try:
@@ -244,8 +244,8 @@ class PgbatonBackend(BaseTaskBackend):
             last_attempted_at=local(job.claimed_at),
             args=job.payload["args"],
             kwargs=job.payload["kwargs"],
-            errors=errors_of(job),
-            worker_ids=[job.worker_id or ""] * job.attempt,
+            errors=errors_of(attempts),
+            worker_ids=[attempt.worker_id or "" for attempt in attempts],
         )
         object.__setattr__(result, "_return_value", job.result)
         return result
@@ -315,17 +315,19 @@ class PgbatonBackend(BaseTaskBackend):
             raise Fail(f"{path} is no task")
         return found
 
-    def _job(self, result_id: str) -> JobInfo | None:
+    def _look_up(self, result_id: str) -> tuple[JobInfo | None, list[JobAttempt]]:
+        """A job and its attempts, the first one first."""
         if not re.fullmatch("[0-9]{1,18}", result_id):
-            return None
+            return None, []
         in_block = connections[self.database].in_atomic_block
         # A job that does not exist must not break the caller's block.
         block = transaction.atomic(using=self.database) if in_block else nullcontext()
+        ours, id = client(self.database), int(result_id)
         try:
             with block:
-                return client(self.database).get_job(int(result_id))
+                return ours.get_job(id), ours.job_attempts(id, 1000)[::-1]
         except UnknownJob:
-            return None
+            return None, []
 
     def _options_of(self, job: JobInfo) -> dict[str, Any]:
         is_valid = not self.queues or job.queue in self.queues
@@ -392,15 +394,24 @@ def is_final(job: ClaimedJob, error: BaseException) -> bool:
     return job.max_attempts is not None and job.attempt >= job.max_attempts
 
 
-def errors_of(job: JobInfo) -> list[TaskError]:
-    """The last one, as pgbaton keeps it: `ValueError: no funds (shop.py:12 in charge)`."""
-    if job.error_message is None:
-        return []
-    found = re.match(r"[A-Za-z_][\w.]*(?=:|$| \()", job.error_message)
+def errors_of(attempts: Sequence[JobAttempt]) -> list[TaskError]:
+    """Of messages like `ValueError: no funds (shop.py:12 in charge)`."""
+    return [
+        TaskError(
+            exception_class_path=class_path(attempt.error_message),
+            traceback=attempt.error_stack or attempt.error_message,
+        )
+        for attempt in attempts
+        if attempt.error_message is not None
+    ]
+
+
+def class_path(message: str) -> str:
+    found = re.match(r"[A-Za-z_][\w.]*(?=:|$| \()", message)
     name = found[0] if found else "Exception"
-    if "." not in name:
-        name = f"builtins.{name if hasattr(builtins, name) else 'Exception'}"
-    return [TaskError(exception_class_path=name, traceback=job.error_message)]
+    if "." in name:
+        return name
+    return f"builtins.{name if hasattr(builtins, name) else 'Exception'}"
 
 
 def local(instant: datetime | None) -> datetime | None:

@@ -176,6 +176,7 @@ class Running:
             job.lease_token,
             not outcome.is_permanent,
             outcome.retry_in,
+            outcome.report or None,
         )
         is_last = job.max_attempts is not None and job.attempt >= job.max_attempts
         is_final = outcome.is_permanent or is_last

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable
 from datetime import timedelta
+from time import monotonic, sleep
 from typing import Any
 
 import psycopg
@@ -69,7 +71,8 @@ def test_a_task_that_fails(in_test_case: None) -> None:
     [error] = result.errors
     assert error.exception_class is NoFunds
     assert "broke" in error.traceback
-    assert "tasks.py" in error.traceback
+    assert "Traceback (most recent call last)" in error.traceback
+    assert "raise NoFunds(kind)" in error.traceback
 
     again = attempt.enqueue(at_least=3)
     ran = run_tasks(raise_errors=False, advance=True, limit=200)
@@ -77,6 +80,8 @@ def test_a_task_that_fails(in_test_case: None) -> None:
     again.refresh()
     result.refresh()
     assert (again.status, again.return_value, again.attempts) == ("SUCCESSFUL", 3, 3)
+    assert [error.exception_class for error in again.errors] == [NoFunds, NoFunds]
+    assert ["attempt 1" in again.errors[0].traceback, "attempt 2" in again.errors[1].traceback]
     assert result.status == "FAILED"
     with pytest.raises(ValueError, match="Task failed"):
         _ = result.return_value
@@ -205,23 +210,30 @@ def test_the_worker_runs_them(shop: Shop, caplog: pytest.LogCaptureFixture, site
     assert ("finished", "attempt", "FAILED") not in told
     [record] = [r for r in caplog.records if "state=FAILED" in r.getMessage()]
     assert record.exc_info
-    # No thread of the worker keeps a connection of Django.
-    open_ones = shop.execute(
+    until(lambda: connection_count(shop) <= 1)  # no thread of the worker keeps one of Django
+
+
+def connection_count(shop: Shop) -> int:
+    """Of Django, to the database of the site."""
+    return shop.execute(
         "select count(*) from pg_stat_activity where datname = current_catalog"
         " and application_name = '' and pid <> pg_backend_pid()"
-    ).fetchone()
-    assert open_ones is not None
-    assert open_ones[0] <= 1
+    ).fetchone()[0]
+
+
+def until(what: Callable[[], bool]) -> None:
+    give_up = monotonic() + 30
+    while not what():
+        assert monotonic() < give_up
+        sleep(0.02)
 
 
 def wait_until_finished(result: Any) -> None:
-    from time import monotonic, sleep
-
-    give_up = monotonic() + 30
-    while not result.is_finished:
-        assert monotonic() < give_up, result
-        sleep(0.02)
+    def is_finished() -> bool:
         result.refresh()
+        return bool(result.is_finished)
+
+    until(is_finished)
 
 
 @pytest.mark.parametrize(

@@ -85,15 +85,19 @@ def own_transaction(dsn: str) -> Iterator[Any]:
 @contextmanager
 def autocommit(dsn: str) -> Iterator[Any]:
     with psycopg.connect(dsn, autocommit=True) as connection:
-        yield connection
-        clean(connection)
+        try:
+            yield connection
+        finally:
+            clean(connection)
 
 
 @contextmanager
 def client_of_dsn(dsn: str) -> Iterator[Any]:
     with Client(dsn) as client:
-        yield client
-        clean(client)
+        try:
+            yield client
+        finally:
+            clean(client)
 
 
 @contextmanager
@@ -176,7 +180,7 @@ def test_what_handlers_raise(way: Any, test_dsn: str) -> None:
                 raise Retry("again", after=DAY)
             case "fail":
                 raise Fail("never")
-            case "snooze" if len(told) == 1:
+            case "snooze" if len(told) == 2:
                 raise Snooze(DAY)
             case "object":
                 return object()
