@@ -166,7 +166,7 @@ def test_django(run: Callable[..., str], running: Any, environment: dict[str, st
         until(lambda: httpx.get(result).json() == {"status": "SUCCESSFUL"}, worker)
         assert MAIL in worker.read_text()
     with Client(environment["DATABASE_URL"]) as client:
-        assert client.queue_stats("parcels")[0].total == 2
+        assert client.queue_stats("parcels")[0].completed == 2
 
 
 def test_the_tests_of_the_django_project(run: Callable[..., str]) -> None:
