@@ -256,7 +256,20 @@ def test_a_queue_that_is_missing(shop: Shop) -> None:
 
     shop.execute("select pgbaton.drop_queue('mail')")
     with pytest.raises(CommandError, match="run manage"):
-        call_command("pgbaton_worker", queue=["mail"])
+        call_command("pgbaton_worker", queue=["mail"], burst=True)
     call_command("migrate", verbosity=0)
     with Client(connection=shop) as client:
         assert "mail" in {queue.queue for queue in client.list_queues()}
+
+
+def test_a_burst(shop: Shop) -> None:
+    from django.core.management import CommandError, call_command
+    from shop.tasks import add, fail
+
+    result = add.enqueue(1)
+    call_command("pgbaton_worker", burst=True)
+    result.refresh()
+    assert result.return_value == 2
+    fail.using(max_attempts=1).enqueue("broke")
+    with pytest.raises(CommandError, match="1 tasks failed"):
+        call_command("pgbaton_worker", burst=True)

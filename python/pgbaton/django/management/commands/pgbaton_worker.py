@@ -31,6 +31,15 @@ class Command(BaseCommand):
             help="how long tasks may go on after a stop; default 30",
         )
 
+        parser.add_argument(
+            "--burst",
+            action="store_true",
+            help="end as soon as nothing can be claimed; exit code 1 if a task failed",
+        )
+        parser.add_argument(
+            "--health", metavar="HOST:PORT", help="answer GET /healthz and /readyz there"
+        )
+
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             worker = make_worker(
@@ -45,10 +54,12 @@ class Command(BaseCommand):
         self.stdout.write(f"worker {worker.worker_id} runs", ending="\n")
         self.stdout.flush()
         try:
-            worker.run()
+            counts = worker.run(burst=options["burst"], health=options["health"])
         except IncompatibleServer as error:
             raise CommandError(f"{error}: run manage.py migrate") from error
         except UnknownQueue as error:
             raise CommandError(
                 f"{error}: name it in QUEUES of the setting TASKS and run manage.py migrate"
             ) from error
+        if options["burst"] and counts.failed:
+            raise CommandError(f"{counts.failed} tasks failed")
