@@ -148,3 +148,26 @@ def test_a_client_on_the_connection_of_the_thread(shop: Shop) -> None:
     assert shop.execute("select payload from pgbaton.jobs").fetchall() == [(2,)]
     with pytest.raises(ImproperlyConfigured, match="DATABASES has no 'none'"):
         client("none")
+
+
+def test_in_a_forked_process(shop: Shop) -> None:
+    """As in a server that loads the application before it forks: Django's connections are closed
+    there, and a client is made for each call."""
+    import os
+
+    from django.db import connections
+    from shop.tasks import add
+
+    add.enqueue(1)
+    connections.close_all()  # before a fork, as Django says
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            add.enqueue(2)
+            code = 0
+        finally:
+            os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    add.enqueue(3)
+    assert shop.execute("select count(*) from pgbaton.jobs").fetchone() == (3,)

@@ -27,6 +27,7 @@ from pgbaton import (
     UnknownQueue,
     UnreadableJson,
     _foreign,
+    task,
 )
 
 LATER = datetime(2031, 2, 3, 4, 5, 6, 789000, tzinfo=UTC)
@@ -444,3 +445,44 @@ def test_errors_that_are_not_the_servers_stay_as_they_are(dsn: str) -> None:
     connection.close()
     with pytest.raises(ResourceClosedError):
         Client(connection=connection).enqueue_job("q")
+
+
+def test_in_a_forked_process_a_client_of_a_session_raises(dsn: str, admin: Client) -> None:
+    """As one of any connection; the session itself is spoiled there, too."""
+    import os
+
+    with Session(create_engine(url(dsn, "+psycopg"), poolclass=NullPool)) as session:
+        client = Client(connection=session)
+        client.enqueue_job("q", "parent")
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                client.enqueue_job("q", "child")
+            except psycopg.InterfaceError:
+                code = 0
+            finally:
+                os._exit(code)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        session.commit()
+    assert [job.payload for job in admin.claim_job_batch("w", ["q"])] == ["parent"]
+
+
+def test_tasks_of_pgbaton_join_each_of_them(dsn: str, admin: Client) -> None:
+    send = task("q", "send")(lambda: None)
+
+    async def work() -> None:
+        connection = await asyncpg.connect(url(dsn))
+        await send.enqueue(connection)
+        await connection.close()
+        engine = create_async_engine(url(dsn, "+asyncpg"), poolclass=NullPool)
+        async with AsyncSession(engine) as session:
+            await send.enqueue(session)
+            await session.commit()
+            await send.enqueue(session)  # never committed
+
+    asyncio.run(work())
+    with Session(create_engine(url(dsn, "+psycopg"), poolclass=NullPool)) as session:
+        send.enqueue(session)
+        session.commit()
+    assert [job.job_type for job in admin.claim_job_batch("w", ["q"])] == ["send"] * 3
