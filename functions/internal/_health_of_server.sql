@@ -29,7 +29,8 @@ begin
             v_oldest.age, v_oldest.pid
         ) || case
             when is_warn then format(
-                ' Claims stay fast, but dead rows pile up until it ends: pg_terminate_backend(%s) ends it.', v_oldest.pid
+                ' Claims stay fast but for keys with many finished jobs; dead rows pile up until it ends: '
+                'pg_terminate_backend(%s) ends it.', v_oldest.pid
             )
             else ''
         end

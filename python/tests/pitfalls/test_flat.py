@@ -336,7 +336,7 @@ GROWS = {
     "workers given up": {
         "mark_worker_unresponsive": "it looks at all leases: an operator's call, not a worker's",
     },
-    "maintenance": {"run_maintenance": "once a minute it looks at everything"},
+    "maintenance": {"run_maintenance": "once in ten minutes it reads everything"},
 }
 # Not called here: what reads or writes nothing that grows, or is called above under another name.
 NOT_COUNTED = {
