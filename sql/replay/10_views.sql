@@ -1,7 +1,7 @@
 -- Barriers: what a caller asks for, which may raise or tell what it sees, is computed for rows of their queues only.
 -- The day is compared as a range: an equality would offer the planner a hash join by day alone, which pairs each job of
--- the day with every span. A span has at most 64 ids: said once more in each direction, so that one job finds its span
--- through the index, and a span its jobs.
+-- the day with every span. A span has at most 64 ids: said more than once in each direction, so that one job finds its
+-- span through the index, and a span its jobs: the planner takes each for a bound of its own.
 -- Lane, queue and report are found by their keys, after the two, whatever the statistics say.
 create or replace view pgbaton.live_jobs with (security_barrier) as
 select
@@ -13,7 +13,7 @@ from pgbaton.span as s
 inner join pgbaton.job as j
     on
         j.day between s.day and s.day and j.id between s.lo and s.hi and s.lo > j.id - 64
-        and j.id < s.lo + 64 and j.id > s.hi - 64
+        and s.lo >= j.id - 63 and j.id < s.lo + 64 and j.id > s.hi - 64
 cross join
     lateral (
         select n.job_type, n.tags, n.priority from pgbaton.lane as n
@@ -45,7 +45,7 @@ from pgbaton.job_history as h
 inner join pgbaton.job as j
     on
         j.day between h.day and h.day and j.id between h.lo and h.hi and h.lo > j.id - 64
-        and j.id < h.lo + 64 and j.id > h.hi - 64
+        and h.lo >= j.id - 63 and j.id < h.lo + 64 and j.id > h.hi - 64
 cross join
     lateral (
         select n.job_type, n.tags, n.priority from pgbaton.lane as n

@@ -60,7 +60,8 @@ FUNCTIONS = {
         "select * from pgbaton.job_attempts(<dead>)",
         "select count(*) from pgbaton.job_error where job_id = (select min(lo) from pgbaton.span where state = 'failed')",
     ),
-    "find_jobs": Call('select * from pgbaton.find_jobs(\'{"queue": "s"}\')', 500),
+    # 20,000 ranges at most, as its comment says, each through nine nodes of a plan.
+    "find_jobs": Call('select * from pgbaton.find_jobs(\'{"queue": "s"}\')', 4_000),
     "list_jobs": Call("select * from pgbaton.list_jobs('{<done>,<dead>,<active>}')"),
     "get_job_stats": reads(
         "select * from pgbaton.get_job_stats('{red}')", f"select ({LIVE}) + ({ENDED}) + ({DEAD})"
@@ -103,7 +104,9 @@ FUNCTIONS = {
     "recover_stale_jobs": Call("select * from pgbaton.recover_stale_jobs()", LEASED),
     "requeue_dead_job": Call("select * from pgbaton.requeue_dead_job(<dead>)"),
     "reset_fifo_key": Call("select * from pgbaton.reset_fifo_key('f', <blocked_key>, 'because')"),
-    "reset_running_jobs": Call("select * from pgbaton.reset_running_jobs()", LEASED),
+    "reset_running_jobs": Call(
+        "select * from pgbaton.reset_running_jobs()", f"select 2 * ({LEASED})"
+    ),
     "retry_job": Call("select * from pgbaton.retry_job('s', <dead>)"),
     "retry_jobs": Call("select * from pgbaton.retry_jobs('other')", DEAD_OF.format("other")),
     "act_on_jobs": Call(
