@@ -299,3 +299,28 @@ def _item(value: str | None) -> str:
     if value is None:
         return "NULL"
     return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+_OPTIONS: Mapping[str, Any] = {
+    "priority": integer,
+    "singleton_key": text,
+    "tags": texts,
+    "run_at": instant,
+    "delay": interval,
+    "max_attempts": integer,
+    "retry_delay": interval,
+    "retry_backoff": boolean,
+    "backoff_schedule": intervals,
+    "keys_if_undelivered": key_paths,
+    "dedup_id": text,
+    "on_duplicate": text,
+    "headers": header_texts,
+}
+
+
+def check_options(options: Mapping[str, Any]) -> None:
+    """Raises what is wrong with options of a job before there is one."""
+    for name, value in options.items():
+        if name not in _OPTIONS:
+            raise TypeError(f"there is no option {name!r}: pass some of {', '.join(_OPTIONS)}")
+        _OPTIONS[name](value)

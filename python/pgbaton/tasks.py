@@ -11,7 +11,16 @@ from operator import attrgetter
 from typing import Any, Generic, ParamSpec, TypedDict, TypeVar, Unpack, get_type_hints, overload
 from uuid import UUID
 
-from pgbaton._arguments import Interval, Json, NewJob
+from pgbaton._arguments import (
+    Interval,
+    Json,
+    NewJob,
+    check_duration,
+    check_options,
+    integer,
+    several,
+    text,
+)
 from pgbaton._codec import DEFAULT_CODEC, Codec, stored
 from pgbaton._producers import AsyncTarget, Target, producer_of
 from pgbaton._runtime.outcomes import Rules
@@ -146,6 +155,7 @@ class Task(Generic[P, R]):
         Returns:
             Task: another one; this one stays as it is.
         """
+        check_options(options)
         other = copy_of(self)
         other.options = JobOptions(**{**self.options, **options})
         return other
@@ -321,15 +331,21 @@ def task(
 
     Raises:
         TypeError: the function takes arguments without a name, or the key others than it does,
-            or it is a task already.
+            or it is a task already; an option is unknown or of a wrong type.
     """
+    for words in (queue, name):
+        text(words)
+    earlier = tuple(several(aliases))
+    integer(memory_limit)
+    check_duration(timeout)
+    check_options(options)
 
     def declare(function: Callable[P, R]) -> Task[P, R]:
         return Task(
             function,
             queue,
             name or function.__name__,
-            tuple(aliases),
+            earlier,
             key,
             codec or DEFAULT_CODEC,
             options,

@@ -16,7 +16,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from pgbaton import AsyncClient, Client, Retry, RunningJob, Snooze, Worker
+from pgbaton import AsyncClient, Client, JobOptions, Retry, RunningJob, Snooze, Worker, task
+from pgbaton._arguments import _OPTIONS
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 NOWHERE = "host=/nowhere"
@@ -36,6 +37,7 @@ KINDS: dict[str, tuple[Any, list[Any]]] = {
     "int": (1, INTEGERS),
     "bool": (True, ["yes", "", 2, [], object]),
     "Interval": ("1 hour", DURATIONS),
+    "timedelta": (timedelta(0), [*DURATIONS, "1 hour"]),
     "datetime": (NOW, ["2030-01-01T00:00Z", 5, date(2030, 1, 1), time(1), object]),
     "Json": ({}, [object, b"a", {1}, NOW, 1j]),
     "Iterable[str]": (["a"], [*LISTS, *([wrong] for wrong in TEXTS)]),
@@ -142,6 +144,11 @@ def a_handler(job: RunningJob) -> None:
     pass
 
 
+@task("mail")
+def a_task() -> None:
+    pass
+
+
 WORKERS: dict[str, Callable[[], Any]] = {
     "capacity": lambda: Worker(capacity="5"),  # type: ignore[arg-type]
     "batch_size": lambda: Worker(batch_size=5.0),  # type: ignore[arg-type]
@@ -157,9 +164,29 @@ WORKERS: dict[str, Callable[[], Any]] = {
     "job_type": lambda: Worker().handler("a", 5),  # type: ignore[arg-type]
     "timeout": lambda: Worker().handler("a", timeout=5),  # type: ignore[arg-type]
     "memory_limit": lambda: Worker().handler("a", process=True, memory_limit="1 GB"),  # type: ignore[arg-type]
+    "queue of a task": lambda: task(5),  # type: ignore[arg-type]
+    "task without parentheses": lambda: task(a_handler),  # type: ignore[arg-type]
+    "name of a task": lambda: task("mail", 5),  # type: ignore[arg-type]
+    "aliases of a task": lambda: task("mail", aliases="old"),
+    "timeout of a task": lambda: task("mail", timeout=5),  # type: ignore[arg-type]
+    "delay of a task": lambda: task("mail", delay=5),  # type: ignore[arg-type]
+    "delay of a call": lambda: a_task.using(delay=5),  # type: ignore[arg-type]
+    "tags of a task": lambda: task("mail", tags="ab"),
+    "attempts of a task": lambda: task("mail", max_attempts="5"),  # type: ignore[arg-type]
     "snooze": lambda: Snooze(5),  # type: ignore[arg-type]
     "retry": lambda: Retry("busy", after=5),  # type: ignore[arg-type]
 }
+
+
+def test_an_unknown_option_of_a_task() -> None:
+    with pytest.raises(TypeError, match="there is no option 'delays': pass some of priority, "):
+        task("mail", delays=5)  # type: ignore[call-arg]
+
+
+def test_options_of_tasks_are_those_of_a_job() -> None:
+    given = {"priority": 1, "delay": timedelta(1), "tags": ["a"], "run_at": NOW, "headers": {}}
+    assert a_task.using(**given).options == given  # type: ignore[arg-type]
+    assert _OPTIONS.keys() == JobOptions.__annotations__.keys()
 
 
 @pytest.mark.parametrize("name", ["tags", "queues", "job_types"])

@@ -17,6 +17,7 @@ from pgbaton._arguments import (
     integers,
     interval,
     job_filter,
+    several,
     text,
     texts,
 )
@@ -79,8 +80,10 @@ class MonitorCalls(Caller):
             psycopg.errors.NullValueNotAllowed: a None among them.
             ValueError: max_wait is negative, or more than a day.
         """
-        wanted = list(dict.fromkeys(job_ids))
+        given = list(several(job_ids))
+        integers(given)  # raises what is wrong with them
         check_duration(max_wait)
+        wanted = list(dict.fromkeys(given))
         wait = timedelta(seconds=30) if max_wait is None else max_wait
         if not timedelta() <= wait <= timedelta(days=1):
             raise ValueError(f"max_wait is {wait}: wait for a day at most, and again")

@@ -21,10 +21,7 @@ COMMANDS = {
 """The command for each function that the server's hints name; some have none."""
 OPTIONS = {"on_duplicate => 'skip'": "--skip-duplicates", "force => true": "--force"}
 CALL = re.compile(r"(?:pgbaton\.)?(\w+)\((\w*)\)")
-NO_DATABASE = (
-    "Say which database with --dsn or PGBATON_DSN; without them PGHOST, PGDATABASE and the like"
-    " count, or libpq's defaults."
-)
+NO_DATABASE = "Neither --dsn nor PGBATON_DSN is given: name the database with one of them."
 
 
 def hint_of(error: psycopg.Error) -> str | None:

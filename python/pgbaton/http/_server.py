@@ -72,7 +72,11 @@ def listening(host: str, port: int) -> socket.socket:
     ):
         if hasattr(socket, option):  # what is accepted inherits them
             found.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
-    found.bind((host, port))
+    try:
+        found.bind((host, port))
+    except OSError:
+        found.close()
+        raise
     found.set_inheritable(True)
     return found
 
