@@ -20,6 +20,7 @@ ENTRANCES = {
         ["prometheus_client", "psycopg_pool", "sse_starlette", "starlette"],
     ),
     "spark": ("import pgbaton.spark", ["pyspark", "pyarrow"]),
+    "django": ("import pgbaton.django", ["django"]),
     "demo": ("from pgbaton.cli import app; app(['demo'])", ["pyspark"]),
 }
 # Nothing of theirs is imported: PostgreSQL is looked for, tracing is done where there is some.
