@@ -147,10 +147,18 @@ def test_an_async_client_in_a_child_with_a_loop_of_its_own(dsn: str) -> None:
             asyncio.events._set_running_loop(None)
             asyncio.run(child(client, theirs))
 
+        def close() -> None:
+            asyncio.events._set_running_loop(None)
+            asyncio.run(only_close(client))
+
         assert in_child(work) == 0
+        assert in_child(close) == 0  # it ends no stream of the parent
         [job] = await asyncio.wait_for(reading, 20)
         assert job.payload == "child"
         assert backend(client) == theirs
+        await client.close()
+
+    async def only_close(client: AsyncClient) -> None:
         await client.close()
 
     async def child(client: AsyncClient, theirs: int) -> None:
