@@ -19,6 +19,7 @@ from serving import Served, messages, serving
 from pgbaton import Client
 from pgbaton.http import Settings, SettingsError, read_tokens
 from pgbaton.http._roles import pool_of
+from pgbaton.http._server import listening
 
 
 @pytest.fixture
@@ -147,6 +148,14 @@ def test_everyone_is_let_in_on_loopback_only() -> None:
     )  # fmt: skip
     assert done.returncode == 2
     assert "--tokens" in done.stderr
+
+
+def test_a_port_that_is_taken_leaves_no_socket_open() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        before = set(Path("/proc/self/fd").iterdir())
+        with pytest.raises(OSError, match="in use"):
+            listening("127.0.0.1", taken.getsockname()[1])
+        assert set(Path("/proc/self/fd").iterdir()) == before
 
 
 @pytest.mark.parametrize(
