@@ -333,6 +333,9 @@ GROWS = {
         ("report_progress", "start_jobs", "extend_leases", "claimed_jobs"), ONE_ROW
     ),
     "heartbeats": {"worker_heartbeat": ONE_ROW},
+    "sleeping and waking": {
+        "wait_for_jobs": "it passes the leases that would have ended within max_wait, no more"
+    },
     "workers given up": {
         "mark_worker_unresponsive": "it looks at all leases: an operator's call, not a worker's",
     },

@@ -67,7 +67,9 @@ FUNCTIONS = {
         "select * from pgbaton.get_job_stats('{red}')", f"select ({LIVE}) + ({ENDED}) + ({DEAD})"
     ),
     "granted_queues": Call("select * from pgbaton.granted_queues('work')"),
-    "health": Call("select * from pgbaton.health()", f"select least(20000, ({DEAD})) + ({LEASED})"),
+    "health": Call(
+        "select * from pgbaton.health()", f"select least(20000, ({DEAD})) + ({LEASED}) + ({LANES})"
+    ),
     "job_totals": reads(
         "select * from pgbaton.job_totals(max_age => '0')",
         f"select ({LIVE}) + ({ENDED}) + 2 * ({DEAD})",
