@@ -193,3 +193,22 @@ def test_one_call_reads_no_more_than_the_two(
     # It passes the entries of the jobs that it has just ended, once.
     assert cost["one"][0] <= cost["two"][0] + 2, cost
     assert cost["one"][1] <= cost["two"][1] + size + 2, cost
+
+
+def test_a_worker_that_makes_no_other_call_leaves_the_notes_of_claims(
+    db: Session, clock: Clock
+) -> None:
+    """They need a transaction that has not written yet, and its completions come first."""
+    db.rows("select pgbaton.create_queue('q')")
+    db.enqueue_batch("q", 100)
+    held = next_batch(db, {})
+    for _ in range(3):
+        clock.advance("5 seconds")
+        db.enqueue("q")  # draws a position that is worth a note
+        held = next_batch(db, held)
+        assert held
+        noted = db.rows(
+            "select kind::text from pgbaton.watermark where recorded_at = pgbaton._now()"
+            " and below_xid < '18446744073709551615' and kind in ('horizon', 'due', 'lease')"
+        )
+        assert {kind for (kind,) in noted} == {"horizon", "due", "lease"}
