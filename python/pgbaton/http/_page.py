@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import psycopg
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
-from pgbaton._json_text import JsonText, pretty
+from pgbaton._arguments import JobSearch
+from pgbaton._json_text import JsonText, checked, pretty
 from pgbaton._text import plain
 from pgbaton.errors import InvalidState
 from pgbaton.http._answers import Events, answer, job_id, number, queue_of, read_object, text
@@ -24,6 +26,9 @@ STATIC = Path(__file__).parent / "static"
 KINDS = {"page.css": "text/css", "page.js": "text/javascript", "icon.svg": "image/svg+xml"}
 MOST_DEAD = 200
 MOST_ATTEMPTS = 100
+PAGE = 50
+TEXTS = {"queue": "queue", "type": "job_type", "key": "singleton_key", "error": "error"}
+LISTS = {"state": "states", "tag": "tags"}
 LAID_OUT = ("payload", "result")
 
 
@@ -68,6 +73,31 @@ def shown(row: Any) -> Any:
         name: str(pretty(part)) if isinstance(part, JsonText) and name in LAID_OUT else part
         for name, part in for_browser(row).items()
     }
+
+
+async def jobs(request: Request) -> Response:
+    """GET /ui/jobs"""
+    given = request.query_params
+    client = state_of(request).client
+    found = await client.find_jobs(search_of(given), PAGE, given.get("after") or None)
+    rows = await client.list_jobs(found.job_ids)
+    return answer({"jobs": [plain(row) for row in rows], "next_after": found.next_after})
+
+
+def search_of(given: Mapping[str, str]) -> JobSearch:
+    """The filter that a query string says: what is empty is no condition."""
+    search: dict[str, Any] = {
+        name: given[parameter] for parameter, name in TEXTS.items() if given.get(parameter)
+    }
+    search |= {
+        name: [given[parameter]] for parameter, name in LISTS.items() if given.get(parameter)
+    }
+    if given.get("payload"):
+        try:
+            search["payload"] = checked(given["payload"])
+        except (ValueError, RecursionError) as error:
+            raise HTTPException(400, 'payload is no JSON: {"order": 17}') from error
+    return cast(JobSearch, search)
 
 
 async def dead(request: Request) -> Response:
@@ -115,6 +145,7 @@ ROUTES = [
     Route("/", index, is_open=True),
     Route("/static/{name}", static, is_open=True),
     Route("/ui/live", live, acts=True),
+    Route("/ui/jobs", jobs),
     Route("/ui/jobs/{id}", job),
     Route("/ui/dead", dead),
     Route("/ui/queues/{queue}/jobs/{id}/{action}", repair, ["POST"]),

@@ -226,6 +226,58 @@ def test_every_attempt_is_shown(page: Page, client: Client, queue: str) -> None:
     assert page.locator("main img, main script").count() == 0
 
 
+def test_jobs_are_found_by_a_filter_that_stands_in_the_address(
+    page: Page, client: Client, queue: str, orders: str
+) -> None:
+    made = client.enqueue_batch(queue, [{"n": n, "of": queue} for n in range(120)], tags=["t"])
+    broken = dead_id(client, orders)
+    form = page.locator("#search")
+    found = page.locator("#jobs tbody tr")
+    note = page.locator("#jobs .nothing")
+    form.get_by_label("In queue").fill(queue)
+    form.get_by_label("Tag").fill("t")
+    form.get_by_role("button", name="Search").click()
+    expect(found).to_have_count(50)
+    expect(found.nth(0)).to_contain_text(str(made[-1]))
+    seen = {row.inner_text() for row in found.get_by_role("rowheader").all()}
+    for count in (50, 20):
+        form.get_by_role("button", name="Go on").click()
+        expect(found).to_have_count(count)
+        expect(found.nth(0)).not_to_contain_text(str(made[-1]))
+        seen |= {row.inner_text() for row in found.get_by_role("rowheader").all()}
+    expect(note).to_have_text("20 here, and no more.")
+    expect(form.get_by_role("button", name="Go on")).to_be_disabled()
+    assert seen == {str(job_id) for job_id in made}
+
+    # The address is what a colleague opens.
+    page.reload()
+    expect(found).to_have_count(20)
+    expect(form.get_by_label("In queue")).to_have_value(queue)
+    form.get_by_label("Payload contains").fill(f'{{"of": "{queue}", "n": 7}}')
+    page.keyboard.press("Enter")
+    expect(found).to_have_count(1)
+    expect(found).to_contain_text(str(made[7]))
+    form.get_by_label("Payload contains").fill("no json")
+    page.keyboard.press("Enter")
+    expect(note).to_contain_text("payload is no JSON")
+    expect(found).to_have_count(0)
+
+    form.get_by_label("Payload contains").fill("")
+    form.get_by_label("Tag").fill("")
+    form.get_by_label("In queue").fill(orders)
+    form.get_by_label("State").select_option("failed")
+    form.get_by_label("Error contains").fill("on fire")
+    page.keyboard.press("Enter")
+    expect(found).to_have_count(1)
+    expect(found).to_contain_text("printer on fire")
+    found.get_by_role("button", name=f"Show job {broken}").click()
+    expect(page.locator("#job-title")).to_have_text(f"Job {broken}")
+    form.get_by_label("In queue").fill("no such queue")
+    page.keyboard.press("Tab")
+    form.get_by_role("button", name="Search").click()
+    expect(note).to_contain_text("does not exist")
+
+
 def test_a_job_says_why_it_does_not_run(page: Page, client: Client, orders: str) -> None:
     job_id = dead_id(client, orders)
     row(page, "blocked", orders).get_by_role("button", name=f"Show job {job_id}").click()

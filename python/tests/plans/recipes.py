@@ -217,6 +217,31 @@ FUNCTIONS = {
 }
 # More ways to call some of them.
 FURTHER = {
+    "find_jobs, all": Call("select * from pgbaton.find_jobs()", 50),
+    "find_jobs, dead letters": Call(
+        'select * from pgbaton.find_jobs(\'{"states": ["failed"]}\')', 50
+    ),
+    "find_jobs, dead letters with an error that none has": Call(
+        'select * from pgbaton.find_jobs(\'{"states": ["failed"], "error": "never"}\')', DEAD
+    ),
+    "find_jobs, what runs": Call(
+        'select * from pgbaton.find_jobs(\'{"states": ["active"]}\')', LEASED
+    ),
+    "find_jobs, a payload that none has": reads(
+        'select * from pgbaton.find_jobs(\'{"payload": {"no": 1}}\')',
+        "select count(*) from pgbaton.job",
+    ),
+    "find_jobs, days that are not there": Call(
+        'select * from pgbaton.find_jobs(\'{"created_before": "2030-02-01"}\')'
+    ),
+    "find_jobs, ids": Call("select * from pgbaton.find_jobs('{\"ids\": [<dead>, <done>]}')"),
+    "list_jobs of a page": Call(
+        "select * from pgbaton.list_jobs(array(select g from generate_series(<done>, <done> + 49) as g))",
+        50,
+    ),
+    "act_on_jobs, a dry run": Call(
+        "select * from pgbaton.act_on_jobs('skip', '{\"queue\": \"s\"}', dry_run => true)", 100
+    ),
     "enqueue_job of known labels": Call(
         "select * from pgbaton.enqueue_job('s', job_type => 'plain', tags => '{red}')"
     ),

@@ -412,6 +412,7 @@ function watchDead(queues) {
     const chosen = select.value;
     select.replaceChildren(select.options[0], ...names.map((name) => el("option", { value: name }, name)));
     select.value = names.includes(chosen) ? chosen : "";
+    $("#queue-names").replaceChildren(...names.map((name) => el("option", { value: name })));
   }
   showDead();
   const seen = queues.map((queue) => `${queue.queue} ${queue.dlq}`).join("\n");
@@ -419,6 +420,68 @@ function watchDead(queues) {
     deadSeen = seen;
     loadDead();
   }
+}
+
+// Jobs that fit a filter, which stands in the address ------------------------------------------
+
+let nextAfter = null;
+
+// What the form says, or what the address does when the page is opened.
+function searched() {
+  const given = new URLSearchParams(new FormData($("#search")));
+  return new URLSearchParams([...given].filter(([, value]) => value !== ""));
+}
+
+async function search(after) {
+  const wanted = searched();
+  if (after !== null) wanted.set("after", after);
+  history.replaceState(null, "", wanted.size ? `?${wanted}#jobs` : location.pathname);
+  const note = $("#jobs .nothing");
+  note.classList.remove("bad");
+  try {
+    const found = await askJson(`/ui/jobs?${wanted}`);
+    nextAfter = found.next_after;
+    keepRows($("#jobs table"), found.jobs, (job) => job.id, makeFound, updateFound);
+    const some = found.jobs.length === 0 ? "None" : number(found.jobs.length);
+    setText(note, nextAfter === null ? `${some} here, and no more.` : `${some} so far; go on to look at earlier ones.`);
+  } catch (error) {
+    nextAfter = null;
+    keepRows($("#jobs table"), [], (job) => job.id, makeFound, updateFound);
+    note.classList.add("bad");
+    setText(note, error.message);
+  }
+  $("#search-more").disabled = nextAfter === null;
+}
+
+function makeFound(job) {
+  return el(
+    "tr", {},
+    el("th", { scope: "row", class: "number" }, jobLink(job.id)),
+    el("td", {}, el("div", {}, job.queue, el("span", { class: "sub" }, job.singleton_key === null ? "" : `key ${job.singleton_key}`))),
+    el("td"), el("td", { class: "since" }), el("td", { class: "since" }), el("td", { class: "number" }),
+    el("td", {}, el("div", {}, el("span", { class: "error" }))),
+  );
+}
+
+function updateFound(row, job) {
+  const words = [
+    job.resolution === null ? job.state : `${job.state}, ${job.resolution}`,
+    clock(job.created_at), job.ended_at === null ? "" : clock(job.ended_at), number(job.attempt),
+  ];
+  words.forEach((text, n) => setText(row.cells[n + 2], text));
+  setText($(".error", row), job.error_message ?? "");
+}
+
+function searchFromAddress() {
+  const given = new URLSearchParams(location.search);
+  let isSome = false;
+  for (const field of $("#search").elements) {
+    if (field.name && given.get(field.name)) {
+      field.value = given.get(field.name);
+      isSome = true;
+    }
+  }
+  if (isSome) search(given.get("after"));
 }
 
 // One job --------------------------------------------------------------------------------------
@@ -455,7 +518,7 @@ function jobDetail(job, why, failedAt, attempts) {
     if (value !== null) list.append(el("dt", {}, name), el("dd", {}, value));
   }
   const parts = [why === null ? null : el("p", { class: "why" }, why), list];
-  parts.push(el("h3", {}, "History"), el("ol", { class: "history" }, ...history(job, failedAt)));
+  parts.push(el("h3", {}, "History"), el("ol", { class: "history" }, ...happenings(job, failedAt)));
   if (attempts.length > 0) parts.push(el("h3", {}, "Attempts"), attemptList(job, attempts));
   parts.push(el("h3", {}, "Payload"), el("pre", {}, job.payload));
   if (job.result !== null) parts.push(el("h3", {}, "Result"), el("pre", {}, job.result));
@@ -481,7 +544,7 @@ function attemptList(job, attempts) {
   return left > 0 ? el("div", {}, list, el("p", {}, `and ${number(left)} earlier ones`)) : list;
 }
 
-function history(job, failedAt) {
+function happenings(job, failedAt) {
   const by = job.worker_id === null ? "" : ` by ${job.worker_id}`;
   const error = job.error_message === null ? "" : `: ${job.error_message}`;
   const happened = [
@@ -554,13 +617,20 @@ $("#login").addEventListener("submit", (event) => {
   $("#token").value = "";
   $("#login").hidden = true;
   live();
+  searchFromAddress();
 });
 $("#find").addEventListener("submit", (event) => {
   event.preventDefault();
   openJob($("#job-id").value);
 });
+$("#search").addEventListener("submit", (event) => {
+  event.preventDefault();
+  search(null);
+});
+$("#search-more").addEventListener("click", () => search(nextAfter));
 $("#ask").addEventListener("close", closed);
 $("#dead-queue").addEventListener("change", () => { deadFrom = 0; loadDead(); });
 $("#dead-newer").addEventListener("click", () => { deadFrom = Math.max(0, deadFrom - PAGE); loadDead(); });
 $("#dead-older").addEventListener("click", () => { deadFrom += PAGE; loadDead(); });
 live();
+searchFromAddress();
