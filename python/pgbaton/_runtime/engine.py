@@ -32,6 +32,7 @@ from pgbaton._runtime.outcomes import (
     Released,
     Retry,
     Stopped,
+    can_be_logged,
     of_error,
 )
 from pgbaton._runtime.patience import STANDBY, passes
@@ -698,6 +699,8 @@ class Engine:
         said = f"failed{' for good' if is_final else ''}, attempt {job.attempt}{most}"
         said += f": {failed.message}"
         is_wished = isinstance(error, Retry) and not is_final
+        if error is not None and not can_be_logged(error):
+            error = None
         if error is None or error.__traceback__ is None:
             said += f"\n{failed.report}" if failed.report else ""
         level = logging.ERROR if is_final else logging.WARNING

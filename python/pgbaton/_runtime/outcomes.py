@@ -158,6 +158,15 @@ def portable(outcome: Outcome) -> Outcome:
     return outcome
 
 
+def can_be_logged(error: BaseException) -> bool:
+    """Whether a file takes its traceback: half of a surrogate pair is no UTF-8."""
+    try:
+        "".join(traceback.format_exception(error)).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def message_of(error: BaseException) -> str:
     """For example `ValueError: no funds (shop.py:12 in charge)`."""
     try:

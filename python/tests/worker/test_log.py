@@ -157,3 +157,19 @@ def test_no_field_has_a_name_that_others_overwrite(
     }
     assert {"pgbaton_event", "worker_id", "job_id", "queue", "attempt", "max_attempts"} <= added
     assert added.isdisjoint(taken)
+
+
+def test_an_error_that_no_file_could_take_is_logged_all_the_same(
+    dsn: str, client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    worker = Worker(dsn)
+
+    @worker.handler("mail")
+    def handle(job: RunningJob) -> None:
+        raise ValueError("half a pair: \ud800")
+
+    with caplog.at_level(logging.INFO, "pgbaton.worker"), running(worker):
+        wait_for_state(client, client.enqueue_job("mail", max_attempts=1), "failed")
+    caplog.text.encode()
+    assert "half a pair: \\ud800" in caplog.text
+    assert "in handle" in caplog.text  # the traceback is there
