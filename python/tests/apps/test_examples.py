@@ -20,6 +20,8 @@ from test_joined_connections import url
 
 from pgbaton import Client, _assemble
 
+pytestmark = pytest.mark.timeout(300)  # of programs that import frameworks and mypy
+
 ROOT = _assemble.source_root()
 EXAMPLES = ROOT / "examples"
 PACKAGE = ROOT / "python"
@@ -45,7 +47,7 @@ def run(environment: dict[str, str]) -> Callable[..., str]:
             env=environment,
             capture_output=True,
             text=True,
-            timeout=100,
+            timeout=250,
         )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout + done.stderr

@@ -470,6 +470,7 @@ async def test_asyncio(pgbaton_dsn):
 """
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("server", ["given", "embedded"])
 def test_the_plugin(server: str, tmp_path: Path, server_dsn: str) -> None:
     (tmp_path / "test_app.py").write_text(PLUGIN)
@@ -483,7 +484,7 @@ def test_the_plugin(server: str, tmp_path: Path, server_dsn: str) -> None:
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=250,
     )
     assert "5 passed" in done.stdout, done.stdout + done.stderr
 
