@@ -51,10 +51,13 @@ begin
         then
             return null;
         end if;
+        perform pgbaton._enter_keys(v_queue, v_all.singleton_keys, v_first.part, v_first.parts);
         v_is_new := pgbaton._add_staged(
             v_queue, v_all.payloads, v_all.singleton_keys,
-            pgbaton._lane_id(v_queue, v_first.priority, v_first.job_type, v_first.tags), null, v_all.run_ats,
-            v_all.dedup_ids
+            pgbaton._lane_id(
+                v_queue, coalesce(v_first.priority, 100), coalesce(v_first.job_type, ''), coalesce(v_first.tags, '{}')
+            ),
+            null, v_all.run_ats, v_all.dedup_ids
         );
         if v_first.run_id is not null then
             v_duplicates := coalesce(cardinality(array_positions(v_is_new, false)), 0);
@@ -90,7 +93,10 @@ begin
             select d.*, pgbaton._lane_id(v_queue, d.priority, d.job_type, d.tags) as lane_id
             from (
                 select n.priority, n.job_type, n.tags from (
-                    select distinct a.priority, a.job_type, a.tags from added as a where a.queue = v_queue.name
+                    select distinct
+                        coalesce(a.priority, 100) as priority, coalesce(a.job_type, '') as job_type,
+                        coalesce(a.tags, '{}') as tags
+                    from added as a where a.queue = v_queue.name
                 ) as n
                 order by n.priority, n.job_type, pgbaton._normal_tags(n.tags)
                 offset 0
@@ -104,16 +110,21 @@ begin
             case when count(r.run_at) > 0 then array_agg(r.run_at) end as run_ats,
             case when count(r.dedup_id) > 0 then array_agg(r.dedup_id) end as dedup_ids,
             case when count(r.run_id) > 0 then array_agg(r.run_id) end as run_ids,
-            case when count(r.run_id) > 0 then array_agg(r.part) end as parts
+            case when count(r.run_id) > 0 then array_agg(r.part) end as parts,
+            case when min(r.part) = max(r.part) and count(r.part) = count(*) then min(r.part) end as part,
+            max(r.parts) as max_parts
         into v_jobs
         from (
             select a.*, l.lane_id from (select row_number() over () as row_no, r.* from added as r) as a
-            inner join lanes as l on (l.priority, l.job_type, l.tags) = (a.priority, a.job_type, a.tags)
+            inner join lanes as l
+                on l.priority = coalesce(a.priority, 100) and l.job_type = coalesce(a.job_type, '')
+                and l.tags = coalesce(a.tags, '{}')
             where a.queue = v_queue.name and (a.part || ' ' || a.run_id = any (v_skipped)) is not true
             order by a.order_no, a.row_no
             offset 0
         ) as r;
 
+        perform pgbaton._enter_keys(v_queue, v_jobs.singleton_keys, v_jobs.part, v_jobs.max_parts);
         v_is_new := pgbaton._add_staged(
             v_queue, v_jobs.payloads, v_jobs.singleton_keys, v_jobs.lane_id, v_jobs.lane_ids, v_jobs.run_ats,
             v_jobs.dedup_ids, v_jobs.row_nos

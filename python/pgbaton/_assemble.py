@@ -5,10 +5,15 @@ Needs only the standard library: `python3 python/pgbaton/_assemble.py OUTDIR` wo
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import re
 import sys
+from functools import cache
+from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 ROLES_OF = {
     "internal": "",
@@ -35,12 +40,32 @@ class SourceError(Exception):
 
 
 def source_root() -> Path:
-    """The checkout this file stands in, else the copy a wheel carries."""
+    """The checkout this file stands in, else the copy a wheel carries, or a zip."""
     here = Path(__file__).resolve().parent
     for root in (here.parents[1], here / "_sql"):
         if (root / _CONTROL).is_file():
             return root
+    if __package__ and (resources.files(__package__) / "_sql").is_dir():
+        return _unpacked(__package__)
     raise SourceError(f"no {_CONTROL} beside {here}")
+
+
+@cache
+def _unpacked(package: str) -> Path:
+    """The same files outside of the zip that this is imported from, until the process ends."""
+    folder = TemporaryDirectory(prefix="pgbaton-sql-")
+    atexit.register(folder.cleanup)
+    _unpack(resources.files(package) / "_sql", Path(folder.name))
+    return Path(folder.name)
+
+
+def _unpack(packed: Traversable, target: Path) -> None:
+    for member in packed.iterdir():
+        if member.is_dir():
+            (target / member.name).mkdir()
+            _unpack(member, target / member.name)
+        else:
+            (target / member.name).write_bytes(member.read_bytes())
 
 
 def version(root: Path) -> str:

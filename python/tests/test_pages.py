@@ -44,6 +44,7 @@ RUN_BY = {
     ("docs/metrics.md", "python"): HERE,
     ("docs/operations.md", "sql"): "upgrade/test_pg_upgrade.py",
     ("docs/python.md", "python"): "test_python_docs.py",
+    ("docs/scale.md", "python"): "spark/test_scale.py",
     ("docs/spark.md", "python"): "spark/test_spark_pages.py",
     ("docs/troubleshooting.md", "sql"): "test_troubleshooting.py",
     ("docs/tutorial.md", "sql"): "test_tutorial.py",

@@ -38,6 +38,7 @@ COMMANDS: list[Callable[..., None]] = [
     _workers.maintain,
     _metrics.metrics,
     _serve.serve,
+    _setup.spark_zip,
     _setup.demo,
 ]
 GROUPS: dict[str, tuple[str, list[Callable[..., None]]]] = {

@@ -9,6 +9,7 @@ import typer
 
 from pgbaton import install as installer
 from pgbaton._extras import extra
+from pgbaton._spark_zip import write_zip
 from pgbaton.cli._errors import fail, say
 from pgbaton.cli._io import Dsn, Yes, confirm
 
@@ -44,6 +45,14 @@ def install(
 def upgrade(dsn: Dsn = "") -> None:
     """Bring an earlier release to this version in one transaction; jobs stay."""
     note_outcome(installer.upgrade(dsn))
+
+
+def spark_zip(
+    out: Annotated[Path, typer.Option(help="The file to write.")] = Path("pgbaton-spark.zip"),
+) -> None:
+    """Write this package as one file for `spark-submit --py-files`."""
+    size = write_zip(out)
+    say(f"wrote {out}, {size:,} bytes; the workers also need psycopg and pyarrow")
 
 
 def demo(

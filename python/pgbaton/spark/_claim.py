@@ -28,10 +28,16 @@ from pyspark.sql.types import (
 )
 
 from pgbaton.spark._dsn import Target
-from pgbaton.spark._errors import in_our_words, other_pythons_noted, raise_database_error
+from pgbaton.spark._errors import (
+    in_our_words,
+    other_pythons_noted,
+    plain_errors,
+    raise_database_error,
+)
 from pgbaton.spark._ranges import DEFAULT_PARTITIONS, check_partitions
 from pgbaton.spark._rows import as_json
 from pgbaton.spark._views import CLAIMED, csv_list, schema_of
+from pgbaton.spark._workers import require_workers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -72,6 +78,7 @@ class Settled:
     """Somebody else's since their lease ended."""
 
 
+@plain_errors()
 def claim(
     spark: SparkSession,
     dsn: str,
@@ -105,10 +112,12 @@ def claim(
     Raises:
         ValueError: n or partitions is below 1.
         UnknownQueue: there is no such queue.
+        ImportError: Spark's Python workers have no pgbaton or no psycopg; nothing is claimed.
     """
     if n < 1:
         raise ValueError(f"n is {n}: pass at least 1")
     check_partitions(partitions)
+    require_workers(spark)
     target = Target.resolve(dsn)
     name = worker_id or f"spark-{uuid.uuid4().hex[:12]}"
     wanted = [queues] if isinstance(queues, str) else queues

@@ -27,6 +27,7 @@ from pgbaton.spark._json import renderer
 CHUNK_ROWS = 5000
 CHUNK_BYTES = 8 * 2**20
 NUL = "\0"
+SHOWN = 10_000
 
 
 class JsonArray(bytes):
@@ -108,6 +109,16 @@ def literals(fields: list[Field], chunk: pa.RecordBatch) -> dict[str, str | Json
             that Python cannot hold.
     """
     return {field.parameter: _literal(field, chunk) for field in fields}
+
+
+def shown(values: pa.Array) -> str | None:
+    """The one value of a column as a text that JSON can hold, cut after 10,000 characters."""
+    if _is_text(values):
+        value = values.cast(pa.binary())[0].as_py()
+        text = None if value is None else value.decode("utf-8", "backslashreplace")
+    else:
+        text = None if not values[0].is_valid else str(_in_utc(values)[0])
+    return text and text[:SHOWN].replace(NUL, "\\0").encode("utf-8", "replace").decode()
 
 
 def _literal(field: Field, chunk: pa.RecordBatch) -> str | JsonArray:

@@ -7,11 +7,11 @@ once: what other attempts staged is waste that run_maintenance drops.
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from itertools import chain
+from dataclasses import dataclass, replace
+from itertools import chain, count
 from typing import Any
 
 import psycopg
@@ -29,6 +29,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
+from pgbaton.spark import _options
 from pgbaton.spark._collector import spare_imports
 from pgbaton.spark._columns import (
     TYPES,
@@ -39,23 +40,25 @@ from pgbaton.spark._columns import (
     chunks,
     fields_of,
     literals,
+    shown,
 )
 from pgbaton.spark._dsn import Target
-from pgbaton.spark._errors import BAD_ARGUMENT, Refusal, Refused
+from pgbaton.spark._errors import BAD_ARGUMENT, Place, Refusal, Refused, plain_errors, refusals
 from pgbaton.spark._jdbc import is_connect
+from pgbaton.spark._workers import require_workers
 
 LABELS = {"priorities", "job_types", "tags"}
-WRITE_OPTIONS = {"dsn", "password", "queue", "run_id", "stream_id", "micro_batch"}
 
 
+@plain_errors()
 def register(spark: SparkSession) -> None:
     """Makes `format("pgbaton")` known to a session; on Spark Connect, to the server's.
 
     Call it in each thread that uses the format.
 
-    The package must be installed where Spark runs its Python. Batch and streaming write take the
-    columns of the view enqueue_inbox (payload, singleton_key, priority, job_type, tags, run_at,
-    dedup_id, order_no) and these options:
+    The package must be where Spark runs its Python (`pgbaton spark-zip`). Batch and streaming
+    write take the columns of the view enqueue_inbox (payload, singleton_key, priority, job_type,
+    tags, run_at, dedup_id, order_no) and these options:
 
     - `dsn`: connection string; `password`: its password, which Spark then keeps out of its plans
     - `queue`: where the jobs go
@@ -67,13 +70,16 @@ def register(spark: SparkSession) -> None:
 
     Args:
         spark (SparkSession): the session.
+
+    Raises:
+        ImportError: Spark's Python workers have no pgbaton or no psycopg; says what to do. They
+            are asked once for each session of a cluster.
     """
+    require_workers(spark)
     spark.dataSource.register(PgbatonDataSource)
     if not is_connect(spark):
         # Spark 4.3 looks Python's data sources up in the session that is active in this thread.
         spark._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(spark._jsparkSession)
-    # Without it Spark refuses to read from a source that could answer filters itself.
-    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
 
 
 class PgbatonDataSource(DataSource):
@@ -88,7 +94,9 @@ class PgbatonDataSource(DataSource):
         """What is read unless the user says otherwise."""
         from pgbaton.spark._reader import JobReader
 
-        return JobReader.default_schema(self.options)
+        options = {name.lower(): value for name, value in self.options.items()}
+        _options.refuse_path(options)
+        return JobReader.default_schema(options)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Reads jobs."""
@@ -104,13 +112,13 @@ class PgbatonDataSource(DataSource):
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
         """Adds a job for each row."""
-        options = checked_options(self.options, overwrite, unused={"stream_id"})
+        options = checked_options(self.options, overwrite, "write")
         stage = Stage.prepare(options, schema, options.get("run_id", str(uuid.uuid4())))
         return JobWriter(stage, is_micro_batch=options.get("micro_batch") == "true")
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamArrowWriter:
         """Adds a job for each row of each micro-batch."""
-        options = checked_options(self.options, overwrite, unused={"run_id", "micro_batch"})
+        options = checked_options(self.options, overwrite, "writeStream")
         if not options.get("stream_id"):
             raise ValueError(
                 'option "stream_id" is missing: name the stream, so that a micro-batch that Spark '
@@ -125,6 +133,8 @@ class Staged(WriterCommitMessage):
 
     attempt: str
     rows: int = 0
+    aside_attempt: str = ""
+    aside: int = 0
     refusal: str | None = None
     query_id: str | None = None  # of the stream that the rows come from
 
@@ -137,6 +147,7 @@ class Stage:
     queue: str
     run_id: str
     fields: list[Field]
+    aside_queue: str | None = None  # where bad rows go; None if they are refused
 
     @classmethod
     def prepare(cls, options: Mapping[str, str], schema: StructType, run_id: str) -> Stage:
@@ -148,6 +159,7 @@ class Stage:
                 requires_key = connection.execute(
                     "select pgbaton.requires_key(%s)", [options["queue"]]
                 ).fetchall()
+                aside_queue = _aside_queue(options, connection)
                 if not any(field.parameter in LABELS for field in fields):
                     # Makes the default lane, so that not each task makes one for itself.
                     connection.execute("select pgbaton.enqueue_batch(%s, '{}')", [options["queue"]])
@@ -158,7 +170,7 @@ class Stage:
                 "Add it: what is to stay in order.",
             )
             raise Refused(str(missing))
-        return cls(target, options["queue"], run_id, fields)
+        return cls(target, options["queue"], run_id, fields, aside_queue)
 
     def write(self, batches: Iterator[pa.RecordBatch]) -> Staged:
         """Runs in a task. A refusal is a result: Spark would try an exception again, and log it."""
@@ -168,23 +180,22 @@ class Stage:
 
     def _stage(self, batches: Iterator[pa.RecordBatch]) -> Staged:
         context = TaskContext.get()
-        staged = Staged(str(uuid.uuid4()))
+        staged = Staged(str(uuid.uuid4()), aside_attempt=str(uuid.uuid4()))
         if context is not None:
             staged.query_id = context.getLocalProperty("sql.streaming.queryId")
         pending = chunks(batches)
         first = next(pending, None)
         if first is None:
             return staged
-        statement = self._statement(context.partitionId() if context else 0)
+        part = context.partitionId() if context else 0
         try:
             with self.target.connect() as connection:
                 connection.adapters.register_dumper(JsonArray, JsonArrayDumper)
-                for number, chunk in enumerate(chain([first], pending)):
-                    given = [staged.attempt, number, *literals(self.fields, chunk).values()]
-                    connection.execute(statement, given, prepare=False)
-                    staged.rows += chunk.num_rows
-        except BadColumn as error:
-            staged.refusal = str(Refusal(BAD_ARGUMENT, str(error)))
+                attempt = Attempt(self, connection, staged, part, self._statement(part))
+                for chunk in chain([first], pending):
+                    attempt.add(chunk)
+        except RowRefused as error:
+            staged.refusal = str(error.refusal)
         except psycopg.Error as error:
             staged.refusal = str(Refusal.of(error))
             if isinstance(error, psycopg.OperationalError):
@@ -221,24 +232,172 @@ class Stage:
             # its checkpoint; with another one the same number is another micro-batch. So it is in
             # another queue. On Spark Connect foreachBatch writes outside the stream: no id.
             origin = f"stream {staged[0].query_id or 'of unknown id'} into {self.queue}"
-        arguments = [run_id, [m.attempt for m in staged], sum(m.rows for m in staged), origin]
+        commits = [[run_id, [m.attempt for m in staged], sum(m.rows for m in staged), origin]]
+        if self.aside_queue is not None:
+            aside = [m for m in staged if m.aside]
+            attempts = [m.aside_attempt for m in aside]
+            commits.append([aside_run_id(run_id), attempts, sum(m.aside for m in aside), origin])
         with refusals():
             try:
-                self._commit(arguments)
+                self._commit(commits)
             except psycopg.OperationalError:
-                self._commit(arguments)  # Nobody knows whether it was committed: this one does.
+                self._commit(commits)  # Nobody knows whether it was committed: this one does.
 
-    def _commit(self, arguments: list[Any]) -> None:
+    def _commit(self, commits: list[list[Any]]) -> None:
+        """All in one transaction."""
         with self.target.connect() as connection:
-            connection.execute("select pgbaton.spark_commit(%s, %s::uuid[], %s, %s)", arguments)
+            for given in commits:
+                connection.execute("select pgbaton.spark_commit(%s, %s::uuid[], %s, %s)", given)
 
     def abort(self) -> None:
         """Only tidies up, so what keeps it from that is no error; run_maintenance does it later."""
         try:
             with self.target.connect() as connection:
-                connection.execute("select pgbaton.spark_abort(%s)", [self.run_id])
+                for run_id in (self.run_id, aside_run_id(self.run_id)):
+                    connection.execute("select pgbaton.spark_abort(%s)", [run_id])
         except psycopg.OperationalError:
             return
+
+
+class RowRefused(Exception):
+    """The database, or this package, does not take some row."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        self.refusal = refusal
+
+
+class Attempt:
+    """One attempt at a partition, in one transaction."""
+
+    def __init__(
+        self,
+        stage: Stage,
+        connection: psycopg.Connection[Any],
+        staged: Staged,
+        part: int,
+        statement: sql.Composed,
+    ) -> None:
+        self._stage = stage
+        self._connection = connection
+        self._staged = staged
+        self._part = part
+        self._statement = statement
+        self._rows = 0  # that were looked at
+        self._chunks = count()
+
+    def add(self, chunk: pa.RecordBatch) -> None:
+        """Stages the rows, or raises RowRefused, or puts aside those that are bad."""
+        if self._stage.aside_queue is not None:
+            self._add_the_good(chunk)
+        else:
+            try:
+                self._send(chunk)
+            except (BadColumn, psycopg.DatabaseError) as error:
+                refusal = _refusal(error)
+                if not refusal.is_of_a_row:
+                    raise
+                self._connection.rollback()
+                raise RowRefused(self._first_bad(chunk, refusal)) from None
+            self._rows += chunk.num_rows
+
+    def _send(self, chunk: pa.RecordBatch) -> None:
+        arrays = literals(self._stage.fields, chunk).values()
+        given = [self._staged.attempt, next(self._chunks), *arrays]
+        self._connection.execute(self._statement, given, prepare=False)
+        self._staged.rows += chunk.num_rows
+
+    def _first_bad(self, chunk: pa.RecordBatch, whole: Refusal) -> Refusal:
+        """Why the first of the bad rows is refused, found by halves, and where it is."""
+        start, rows = 0, chunk.num_rows
+        while rows > 1:
+            half = rows // 2
+            if self._try(chunk.slice(start, half)) is None:
+                start, half = start + half, rows - half
+            rows = half
+        refusal = self._try(chunk.slice(start, 1))
+        if refusal is None:
+            return whole  # each row by itself is all right
+        return replace(refusal, place=Place(self._rows + start + 1, self._part))
+
+    def _try(self, chunk: pa.RecordBatch) -> Refusal | None:
+        try:
+            with self._connection.transaction(force_rollback=True):
+                self._send(chunk)
+        except (BadColumn, psycopg.DatabaseError) as error:
+            return _refusal(error)
+        return None
+
+    def _add_the_good(self, chunk: pa.RecordBatch) -> None:
+        try:
+            with self._connection.transaction():
+                self._send(chunk)
+        except (BadColumn, psycopg.DatabaseError) as error:
+            refusal = _refusal(error)
+            if not refusal.is_of_a_row:
+                raise
+        else:
+            self._rows += chunk.num_rows
+            return
+        if chunk.num_rows > 1:
+            half = chunk.num_rows // 2
+            self._add_the_good(chunk.slice(0, half))
+            self._add_the_good(chunk.slice(half))
+        else:
+            self._rows += 1
+            self._put_aside(chunk, refusal)
+
+    def _put_aside(self, row: pa.RecordBatch, refusal: Refusal) -> None:
+        payload = {
+            "queue": self._stage.queue,
+            "run_id": self._stage.run_id,
+            "reason": refusal.message,
+            "sqlstate": refusal.sqlstate,
+            "partition": self._part,
+            "row": self._rows,
+            "columns": {
+                field.column: shown(row.column(field.index)) for field in self._stage.fields
+            },
+        }
+        self._connection.execute(
+            "select pgbaton.spark_stage(%s, %s, %s, %s, %s, array[%s::jsonb])",
+            [
+                aside_run_id(self._stage.run_id), self._staged.aside_attempt, self._part,
+                self._staged.aside, self._stage.aside_queue, json.dumps(payload),
+            ],
+        )  # fmt: skip
+        self._staged.aside += 1
+
+
+def _refusal(error: BadColumn | psycopg.DatabaseError) -> Refusal:
+    if isinstance(error, BadColumn):
+        return Refusal(BAD_ARGUMENT, str(error))
+    if isinstance(error, psycopg.OperationalError):
+        raise error
+    return Refusal.of(error)
+
+
+def _aside_queue(options: Mapping[str, str], connection: psycopg.Connection[Any]) -> str | None:
+    """The queue for bad rows, None if they are refused.
+
+    Raises:
+        ValueError: the options contradict each other.
+    """
+    queue = options.get("bad_rows_queue")
+    if _options.one_of(options, "on_bad_rows", ("fail", "aside")) == "fail":
+        if queue:
+            raise ValueError("option bad_rows_queue needs on_bad_rows=aside")
+        return None
+    if not queue or queue == options["queue"]:
+        raise ValueError("on_bad_rows=aside needs bad_rows_queue, another queue to put them into")
+    if connection.execute("select pgbaton.requires_key(%s)", [queue]).fetchone() == (True,):
+        raise ValueError(f'"{queue}" is a FIFO queue, and bad rows may have no key: name another')
+    connection.execute("select pgbaton.enqueue_batch(%s, '{}')", [queue])
+    return queue
+
+
+def aside_run_id(run_id: str) -> str:
+    """The run that the bad rows of a run are."""
+    return f"{run_id} aside"
 
 
 class JobWriter(DataSourceArrowWriter):
@@ -280,28 +439,16 @@ def batch_run_id(stream_id: str, batch_id: int) -> str:
 
 
 def checked_options(
-    options: Mapping[str, str], overwrite: bool, unused: set[str]
+    options: Mapping[str, str], overwrite: bool, use: _options.Use
 ) -> dict[str, str]:
     """The options of a write by their lower-case names.
 
     Raises:
         ValueError: one that does not exist, or is missing; overwrite.
     """
-    given = {name.lower(): value for name, value in options.items()}
+    given = _options.checked(options, use)
     if overwrite:
         raise ValueError('jobs are never overwritten: use mode("append")')
-    if strange := sorted(set(given) - (WRITE_OPTIONS - unused) - {"path", "checkpointlocation"}):
-        raise ValueError(f'there is no option "{strange[0]}" for this write')
     for name in ("dsn", "queue"):
-        if not given.get(name):
-            raise ValueError(f'option "{name}" is missing')
+        _options.required(given, name)
     return given
-
-
-@contextmanager
-def refusals() -> Iterator[None]:
-    """What the database says, as an exception that carries no row."""
-    try:
-        yield
-    except psycopg.Error as error:
-        raise Refused(str(Refusal.of(error))) from None

@@ -6,10 +6,11 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NoReturn, TypeAlias
 
 import psycopg
+from py4j.protocol import Py4JError
 from pyspark import StorageLevel
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
@@ -17,19 +18,31 @@ from pyspark.sql import functions as F
 
 from pgbaton.errors import KeyRequired
 from pgbaton.spark import _jdbc
-from pgbaton.spark._datasource import batch_run_id, register
+from pgbaton.spark._datasource import aside_run_id, batch_run_id, register
 from pgbaton.spark._dsn import Target
-from pgbaton.spark._errors import Refusal, other_pythons_noted
+from pgbaton.spark._errors import (
+    Place,
+    Refusal,
+    in_our_words,
+    other_pythons_noted,
+    plain_errors,
+    shortened,
+)
 from pgbaton.spark._ranges import check_partitions
 from pgbaton.spark._rows import STRIPES, ColumnOrName, Wanted, job_rows
 
 Method: TypeAlias = Literal["jdbc", "datasource"]
+OnBadRows: TypeAlias = Literal["fail", "aside"]
 
 # Above that a queue refuses by default, whoever makes them.
 MOST_LANES = 10_000
 LANE = {"priority": "integer", "job_type": "text", "tags": "text[]"}
 TEXTS = ("payload", "singleton_key", "job_type", "dedup_id")
 NUL = "\0"
+NUMBER = "__pgbaton_number"
+# monotonically_increasing_id has the partition above this many bits, and the row below.
+ROWS_OF_PART = 33
+MOST_DOUBTFUL = 1000
 
 
 @dataclass(frozen=True)
@@ -53,6 +66,8 @@ class Enqueued:
     """Rows that it left out, since the queue knows their dedup id."""
     already: int
     """Jobs that an earlier call had added under this run_id."""
+    aside: int
+    """Bad rows that it put aside."""
     parts: tuple[Part, ...]
     """The same for each transaction: one for each partition that holds rows, or one for all."""
     seconds: float
@@ -75,6 +90,8 @@ def enqueue(
     run_id: str | None = None,
     partitions: int = 8,
     method: Method | None = None,
+    on_bad_rows: OnBadRows = "fail",
+    bad_rows_queue: str | None = None,
 ) -> Enqueued:
     """Adds one job for each row, once, however often Spark repeats its tasks.
 
@@ -100,7 +117,11 @@ def enqueue(
             cores; a run that is called again must have the same with method "jdbc".
         method (str): "datasource", all at once in one transaction, through this package on Spark's
             workers; "jdbc", one transaction for each partition, through PostgreSQL's JDBC driver.
-            Default "jdbc" where there is a driver.
+            Default "jdbc" where there is a driver, unless bad rows are put aside.
+        on_bad_rows (str): "fail" (default): one bad row refuses them all. "aside": it goes into
+            bad_rows_queue with the reason, and the others are enqueued; needs method "datasource".
+        bad_rows_queue (str): a standard queue, where each bad row becomes a job whose payload has
+            queue, run_id, reason, sqlstate, partition, row, and columns with its values as text.
 
     Returns:
         Enqueued: how many jobs were added, how many rows were not, and why.
@@ -112,11 +133,17 @@ def enqueue(
         KeyRequired: a FIFO queue and no key, or a row whose key is null or empty; nothing is
             enqueued.
         RunExists: the run_id stands for other data, or for the same in other partitions.
-        psycopg.Error: the database refused a row; what it said, without the row. With "jdbc" the
+        psycopg.Error: the database refused a row; what it said, and which row: its number and
+            partition when it was written, its key, and how its payload begins. With "jdbc" the
             partitions that are done stay, and a call with the same run_id adds the rest.
+        ImportError: Spark's Python workers have no pgbaton or no psycopg.
     """
     wanted = Wanted(payload, key, order_by, priority, job_type, tags, run_at, dedup)
-    return _enqueue(df, dsn, queue, wanted, run_id, partitions, method)
+    aside = _aside_options(on_bad_rows, bad_rows_queue)
+    if aside and method == "jdbc":
+        raise ValueError('on_bad_rows="aside" needs method "datasource"')
+    method = "datasource" if aside else method
+    return _enqueue(df, dsn, queue, wanted, run_id, partitions, method, aside)
 
 
 def foreach_batch(
@@ -133,6 +160,8 @@ def foreach_batch(
     run_at: ColumnOrName | None = None,
     dedup: ColumnOrName | None = None,
     partitions: int = 8,
+    on_bad_rows: OnBadRows = "fail",
+    bad_rows_queue: str | None = None,
 ) -> Callable[[DataFrame, int], None]:
     """For `writeStream.foreachBatch`: each micro-batch is enqueued once, also when it comes again.
 
@@ -141,22 +170,24 @@ def foreach_batch(
         dsn (str): connection string or URL, as psycopg takes it.
         stream_id (str): name of the stream. A stream that starts over with a new checkpoint needs
             a new name, since its batches are numbered anew; so does a second write of its batches.
-        payload, key, order_by, priority, job_type, tags, run_at, dedup, partitions: as in
-            `enqueue`.
+        payload, key, order_by, priority, job_type, tags, run_at, dedup, partitions, on_bad_rows,
+            bad_rows_queue: as in `enqueue`.
 
     Returns:
         Callable: takes the DataFrame and the number of a batch. Raises what `enqueue` raises,
             and then Spark stops the stream.
     """
     wanted = Wanted(payload, key, order_by, priority, job_type, tags, run_at, dedup)
+    aside = _aside_options(on_bad_rows, bad_rows_queue)
 
     def write(df: DataFrame, batch_id: int) -> None:
         run_id = batch_run_id(stream_id, batch_id)
-        _enqueue(df, dsn, queue, wanted, run_id, partitions, "datasource", is_micro_batch=True)
+        _enqueue(df, dsn, queue, wanted, run_id, partitions, "datasource", aside, True)
 
     return write
 
 
+@plain_errors()
 def _enqueue(
     df: DataFrame,
     dsn: str,
@@ -165,6 +196,7 @@ def _enqueue(
     run_id: str | None,
     partitions: int,
     method: Method | None,
+    aside: dict[str, str],
     is_micro_batch: bool = False,
 ) -> Enqueued:
     started = time.monotonic()
@@ -179,13 +211,26 @@ def _enqueue(
         raise KeyRequired(f'queue "{queue}" is a FIFO queue: pass key, the column to keep in order')
 
     method = _choose_method(df, run.target, method)
-    before = run.done()
+    before, aside_before = run.done(), run.aside() if aside else 0
     if method == "jdbc":
         parts = min(partitions, STRIPES) if wanted.key is not None else partitions
         _by_jdbc(rows, run, parts, is_named=run_id is not None)
     else:
-        _by_datasource(rows, run, is_micro_batch)
-    return _result(run, before, time.monotonic() - started, method)
+        _by_datasource(rows, run, is_micro_batch, aside)
+    put_aside = run.aside() - aside_before if aside else 0
+    return _result(run, before, put_aside, time.monotonic() - started, method)
+
+
+def _aside_options(on_bad_rows: str, bad_rows_queue: str | None) -> dict[str, str]:
+    """The options of the data source, none when bad rows are refused."""
+    if on_bad_rows == "aside" and bad_rows_queue:
+        return {"on_bad_rows": "aside", "bad_rows_queue": bad_rows_queue}
+    if on_bad_rows == "fail" and bad_rows_queue is None:
+        return {}
+    raise ValueError(
+        f'on_bad_rows is "{on_bad_rows}" and bad_rows_queue {bad_rows_queue}: pass "fail", or '
+        '"aside" and a queue'
+    )
 
 
 @dataclass(frozen=True)
@@ -204,6 +249,12 @@ class Run:
         """Jobs and duplicates of what is enqueued of it, by part."""
         rows = self.ask("select part, jobs, duplicates from pgbaton.spark_run(%s)", self.run_id)
         return {part: (jobs, duplicates) for part, jobs, duplicates in rows}
+
+    def aside(self) -> int:
+        """Bad rows of it that are put aside."""
+        aside = aside_run_id(self.run_id)
+        [(jobs,)] = self.ask("select coalesce(sum(jobs), 0) from pgbaton.spark_run(%s)", aside)
+        return int(jobs)
 
     def ask(self, statement: str, *arguments: Any) -> list[tuple[Any, ...]]:
         with self.target.connect() as connection:
@@ -254,7 +305,7 @@ def _write_parts(rows: DataFrame, run: Run, parts: int, is_named: bool) -> None:
         raise
 
 
-def _by_datasource(rows: DataFrame, run: Run, is_micro_batch: bool) -> None:
+def _by_datasource(rows: DataFrame, run: Run, is_micro_batch: bool, aside: dict[str, str]) -> None:
     register(rows.sparkSession)
     writer = rows.write.format("pgbaton").mode("append")
     options = {
@@ -266,51 +317,105 @@ def _by_datasource(rows: DataFrame, run: Run, is_micro_batch: bool) -> None:
     }
     try:
         with other_pythons_noted():
-            writer.options(**options).save()
-    except PySparkException as error:
+            writer.options(**options, **aside).save()
+    except (PySparkException, Py4JError) as error:
         refusal = Refusal.in_text(str(error))
-        if refusal is None:
+        if refusal is None or refusal.place is None:
             raise
     else:
         return
-    refusal.throw()
+    refusal.throw(_looks(rows, refusal.place))
+
+
+def _looks(rows: DataFrame, place: Place) -> str:
+    """The key of a row, and how its payload begins; asked here, so that no log has it."""
+    number = (place.part << ROWS_OF_PART) + place.row - 1
+    columns = ["payload"] + ["singleton_key"] * ("singleton_key" in rows.columns)
+    # As the row was written, a struct as its JSON.
+    numbered = rows.select(*columns, F.monotonically_increasing_id().alias(NUMBER))
+    for row in numbered.where(F.col(NUMBER) == number).drop(NUMBER).collect():
+        key = row["singleton_key"] if len(columns) > 1 else None
+        payload = row["payload"]
+        looks = "" if key is None else f", key {shortened(key)}"
+        return looks if payload is None else f"{looks}, payload {shortened(payload)}"
+    return ""
 
 
 def _check_rows(rows: DataFrame, run: Run, is_named: bool) -> str | None:
-    """Raises if a row has no key or payload, or a text that PostgreSQL cannot store.
+    """Raises if a row has no key or payload, or what PostgreSQL cannot store; says which row.
 
     Of a run that can be repeated it returns what the rows look like, whatever their order.
     """
-    has_key = F.col("singleton_key") != "" if "singleton_key" in rows.columns else F.lit(True)
-    wanted = [
-        F.count(F.lit(1)).alias("rows"),
-        F.count_if(~F.coalesce(has_key, F.lit(False))).alias("keyless"),
-        F.count_if(F.col("payload").isNull()).alias("without_payload"),
-    ]
-    texts = [name for name in TEXTS if name in rows.columns]
-    wanted += [F.count_if(_is_unfit(name)).alias(f"unfit_{name}") for name in texts]
+    numbered = rows.withColumn(NUMBER, F.monotonically_increasing_id())
+    checks = _checks(rows, run)
+    wanted = [F.count(F.lit(1)).alias("rows"), F.count_if(_may_be_no_json()).alias("doubtful")]
+    for name, is_bad in checks.items():
+        wanted.append(F.count_if(is_bad).alias(name))
+        wanted.append(F.min(F.when(is_bad, F.col(NUMBER))).alias(f"first {name}"))
     if is_named:
         wanted.append(F.sum(F.hash(*rows.columns)).alias("sum"))
         wanted.append(F.bit_xor(F.xxhash64(*rows.columns)).alias("xor"))
-    found = rows.agg(*wanted).first()
+    found = numbered.agg(*wanted).first()
     if found is None:
         raise RuntimeError("Spark counted nothing")
-    if found["keyless"] and run.requires_key():
-        raise KeyRequired(
-            f'{found["keyless"]} of {found["rows"]} rows have no key, and "{run.queue}" is a FIFO '
-            "queue: filter them out, or enqueue them into another queue"
-        )
-    if found["without_payload"]:
-        raise psycopg.errors.NullValueNotAllowed(
-            f'column "payload" is null in {found["without_payload"]} of {found["rows"]} rows'
-        )
-    for name in texts:
-        if unfit := found[f"unfit_{name}"]:
-            raise psycopg.errors.CharacterNotInRepertoire(
-                f'column "{name}" holds a NUL character, or bytes that are not UTF-8, in {unfit} '
-                f"of {found['rows']} rows"
-            )
+    for name in checks:
+        if found[name]:
+            first = found[f"first {name}"]
+            _refuse(rows, run, name, f"in {found[name]} of {found['rows']} rows", first)
+    if found["doubtful"]:
+        _check_json(numbered, run)
     return f"{run.queue} {found['rows']} {found['sum']} {found['xor']}" if is_named else None
+
+
+def _checks(rows: DataFrame, run: Run) -> dict[str, Column]:
+    """What is wrong with a row, by the name of it."""
+    checks = {}
+    if run.requires_key():
+        checks["keyless"] = F.coalesce(F.col("singleton_key") == "", F.lit(True))
+    checks["without payload"] = F.col("payload").isNull()
+    return checks | {name: _is_unfit(name) for name in TEXTS if name in rows.columns}
+
+
+def _refuse(rows: DataFrame, run: Run, name: str, how_many: str, first: int) -> NoReturn:
+    place = Place(first % (1 << ROWS_OF_PART) + 1, first >> ROWS_OF_PART)
+    where = f"{how_many}, the first is {place}{_looks(rows, place)}"
+    if name == "keyless":
+        raise KeyRequired(
+            f'there is no key {where}, and "{run.queue}" is a FIFO queue: filter them out, or '
+            "enqueue them into another queue"
+        )
+    if name == "without payload":
+        raise psycopg.errors.NullValueNotAllowed(f'column "payload" is null {where}')
+    raise psycopg.errors.CharacterNotInRepertoire(
+        f'column "{name}" holds a NUL character, or bytes that are not UTF-8, {where}'
+    )
+
+
+def _may_be_no_json() -> Column:
+    """Whether only the database can tell if the payload is JSON to it."""
+    payload = F.col("payload")
+    # Escapes that stand for no character, and numbers of very many digits.
+    odd = F.regexp_like(payload, F.lit(r"\\u0000|\\u[dD][89a-fA-F]|[eE][+-]?\d{4}|\d{4000}"))
+    return F.coalesce(odd | F.try_parse_json(payload).isNull(), F.lit(False))
+
+
+def _check_json(numbered: DataFrame, run: Run) -> None:
+    """Lets the database judge those payloads that Spark has doubts about; not more than some."""
+    doubtful = numbered.where(_may_be_no_json()).select(NUMBER, "payload").limit(MOST_DOUBTFUL)
+    with run.target.connect() as connection:
+        for number, payload in sorted(doubtful.collect()):
+            try:
+                with connection.transaction():
+                    connection.execute("select %s::jsonb", [payload])
+            except psycopg.OperationalError:
+                raise
+            except psycopg.DataError as error:
+                refusal = Refusal.of(error)
+                place = Place(number % (1 << ROWS_OF_PART) + 1, number >> ROWS_OF_PART)
+                if "NUL" in str(error):
+                    message = in_our_words("22021", "0x00")
+                    refusal = Refusal("22021", message.replace("a text", 'column "payload"'))
+                replace(refusal, place=place).throw(_looks(numbered, place))
 
 
 def _is_unfit(name: str) -> Column:
@@ -336,7 +441,7 @@ def _make_lanes(rows: DataFrame, run: Run) -> None:
 
 
 def _result(
-    run: Run, before: dict[int, tuple[int, int]], seconds: float, method: Method
+    run: Run, before: dict[int, tuple[int, int]], aside: int, seconds: float, method: Method
 ) -> Enqueued:
     parts = tuple(
         Part(part, 0, 0, jobs) if part in before else Part(part, jobs, duplicates, 0)
@@ -347,6 +452,7 @@ def _result(
         sum(part.inserted for part in parts),
         sum(part.deduped for part in parts),
         sum(part.already for part in parts),
+        aside,
         parts,
         seconds,
         method,

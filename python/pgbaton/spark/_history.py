@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import astuple
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -21,10 +23,12 @@ from pyspark.sql.types import (
 
 from pgbaton.client import Client
 from pgbaton.spark import _jdbc
+from pgbaton.spark._errors import plain_errors
 from pgbaton.spark._ranges import DEFAULT_PARTITIONS, IdRange
 from pgbaton.spark._reader import JobReader
 from pgbaton.spark._snapshot import Snapshot, snapshot_statement
-from pgbaton.spark._views import FINISHED, schema_of, select_list
+from pgbaton.spark._views import select_list
+from pgbaton.spark._workers import require_workers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,6 +48,7 @@ BLOCKED = StructType(
 )
 
 
+@plain_errors()
 def read_history(
     spark: SparkSession,
     dsn: str,
@@ -51,10 +56,18 @@ def read_history(
     *,
     partitions: int = DEFAULT_PARTITIONS,
     snapshot: Snapshot | None = None,
+    columns: Sequence[str] | None = None,
+    state: str | None = None,
+    job_type: str | None = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    dsn_read: str | None = None,
 ) -> DataFrame:
     """The jobs that have ended, as in the view finished_jobs; payload and result are JSON text.
 
     Every action on the DataFrame reads anew, in ranges of ids that were measured by this call.
+    They hold about as many jobs each. What is to be left out by the database is said here: filters
+    on the DataFrame are answered by Spark.
 
     Args:
         spark (SparkSession): where to.
@@ -62,9 +75,16 @@ def read_history(
         queue (str): which queue; default all.
         partitions (int): into how many ranges, each with a connection of its own while it is read.
         snapshot (Snapshot): the moment to read at, of `snapshot(dsn)`; default when it is read.
+        columns (list[str]): only these, in this order; default all. What is left out is not
+            fetched, payloads above all.
+        state (str): only jobs that ended in this state.
+        job_type (str): only jobs of this type.
+        since (datetime): only jobs that ended then or later; in UTC if it has no time zone.
+        until (datetime): only jobs that ended before that.
+        dsn_read (str): where is read instead, for example a standby; it may be behind.
 
     Raises:
-        ValueError: no partitions.
+        ValueError: no partitions, or a column that is not there.
         UnknownQueue: there is no such queue.
     """
     options = {"dsn": dsn, "partitions": str(partitions)}
@@ -72,16 +92,30 @@ def read_history(
         options["queue"] = queue
     if snapshot is not None:
         options["snapshot"] = snapshot.id
-    reader = JobReader(options, schema_of(FINISHED))
+    if state is not None:
+        options["state"] = json.dumps([state])
+    if job_type is not None:
+        options["job_type"] = job_type
+    if dsn_read is not None:
+        options["dsn_read"] = dsn_read
+    if columns is not None:
+        options["columns"] = json.dumps(list(columns))
+    options |= {n: at.isoformat() for n, at in (("since", since), ("until", until)) if at}
+    schema = JobReader.default_schema(options)
+    reader = JobReader(options, schema)
     ranges = reader.partitions()
     if _has_jdbc(spark, reader):
-        return _through_jdbc(spark, reader, ranges)
+        return _through_jdbc(spark, reader, schema, ranges)
+    require_workers(spark)
     return spark.range(0, len(ranges), 1, len(ranges)).mapInArrow(
-        partial(_read_ranges, reader, ranges), schema_of(FINISHED)
+        partial(_read_ranges, reader, ranges), schema
     )
 
 
-def read_blocked(spark: SparkSession, dsn: str, queue: str | None = None) -> DataFrame:
+@plain_errors()
+def read_blocked(
+    spark: SparkSession, dsn: str, queue: str | None = None, *, dsn_read: str | None = None
+) -> DataFrame:
     """The keys that a failed job holds, or one that waits to be retried, as blocked_keys has them.
 
     Read once, by this call.
@@ -90,11 +124,12 @@ def read_blocked(spark: SparkSession, dsn: str, queue: str | None = None) -> Dat
         spark (SparkSession): where to.
         dsn (str): connection string or URL of a role that is in pgbaton_operator.
         queue (str): which queue; default all.
+        dsn_read (str): where is read instead, for example a standby; it may be behind.
 
     Raises:
         UnknownQueue: there is no such queue.
     """
-    with Client(dsn) as client:
+    with Client(dsn_read or dsn) as client:
         rows = [astuple(key) for key in client.blocked_keys(queue)]
     return spark.createDataFrame(rows, BLOCKED)
 
@@ -107,14 +142,19 @@ def _has_jdbc(spark: SparkSession, reader: JobReader) -> bool:
     return obstacle is None
 
 
-def _through_jdbc(spark: SparkSession, reader: JobReader, ranges: list[IdRange]) -> DataFrame:
+def _through_jdbc(
+    spark: SparkSession, reader: JobReader, schema: StructType, ranges: list[IdRange]
+) -> DataFrame:
     properties = _jdbc.options(reader.target)
+    # Pushed, texts would be compared by the collation of the database, and instants written in a
+    # time zone that is not always the connection's.
+    properties["pushDownPredicate"] = "false"
     # The planner thinks that the view is large, and would compile what is read for each range.
     first = "set jit = off"
     if reader.snapshot is not None:
         first = f"{first}; {snapshot_statement(reader.snapshot)}"
     properties["sessionInitStatement"] = first
-    columns = sql.SQL("{}, range_id").format(select_list(schema_of(FINISHED)))
+    columns = sql.SQL("{}, range_id").format(select_list(schema))
     with reader.target.connect() as connection:
         query = reader.query(columns).as_string(connection)
     return spark.read.jdbc(

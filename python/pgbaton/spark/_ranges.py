@@ -18,12 +18,6 @@ class IdRange(InputPartition):
     last: int
 
 
-def equal_ranges(first: int, last: int, partitions: int) -> list[IdRange]:
-    """All ids from the first to the last, in at most so many ranges; none when there are no ids."""
-    step = max(1, -(-(last + 1 - first) // partitions))
-    return [IdRange(start, min(start + step - 1, last)) for start in range(first, last + 1, step)]
-
-
 def check_partitions(partitions: int) -> None:
     """Raises ValueError for what is no number of partitions."""
     if not isinstance(partitions, int) or partitions < 1:

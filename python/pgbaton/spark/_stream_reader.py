@@ -13,24 +13,28 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
+from pgbaton.spark import _options
 from pgbaton.spark._collector import spare_imports
 from pgbaton.spark._dsn import Target
-from pgbaton.spark._ranges import DEFAULT_PARTITIONS, check_partitions
-from pgbaton.spark._reader import check_options, number, required
-from pgbaton.spark._views import FINISHED, check_columns, csv_list
+from pgbaton.spark._errors import refusals
+from pgbaton.spark._ranges import DEFAULT_PARTITIONS
+from pgbaton.spark._reader import MAX_ID, check_schema
+from pgbaton.spark._views import FINISHED, csv_list
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 # A smaller batch is read by fewer tasks.
 JOBS_PER_PARTITION = 50_000
-STREAM_OPTIONS = {"dsn", "password", "queue", "partitions", "startingoffsets"}
+MOST_RANGES = 2**31 - 1
+# A position in the transactions, as ended_jobs_offset gives it; or a place between two of them:
+# {"from": …, "until": …, "last_id": …}, up to which the ids between the two are read.
 Offset: TypeAlias = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class EndedRange(InputPartition):
-    """What one task reads: a range of ids between two offsets."""
+    """What one task reads: a range of ids between two positions."""
 
     after: str
     until: str
@@ -42,46 +46,61 @@ class FinishedJobStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNo
     """Reads `ended_jobs` from offset to offset; an offset is a position in the transactions.
 
     Args:
-        options (Mapping[str, str]): dsn and password; queue (default all); startingOffsets, which
-            is earliest (default: all that is still there) or latest; partitions (default 8), how
-            many tasks read a batch at most.
+        options (Mapping[str, str]): those of `readStream` in pgbaton.spark._options.
         schema (StructType): the columns to read, of those of finished_jobs.
     """
 
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
-        check_options(options, STREAM_OPTIONS)
-        check_columns(schema, FINISHED)
+        options = _options.checked(options, "readStream")
+        check_schema(schema, options, FINISHED)
         self._schema = schema
         self._queue = options.get("queue") or None
-        self._partitions = number(options, "partitions", DEFAULT_PARTITIONS)
-        check_partitions(self._partitions)
-        self._starting = options.get("startingOffsets", "earliest")
-        if self._starting not in ("earliest", "latest"):
-            raise ValueError(f"option startingOffsets is {self._starting}: earliest or latest")
-        self._target = Target.resolve(required(options, "dsn"), options.get("password"))
+        self._partitions = _options.number(options, "partitions", DEFAULT_PARTITIONS)
+        self._most: int | None = None
+        if "maxjobspertrigger" in options:
+            self._most = _options.number(options, "maxJobsPerTrigger", 1)
+        self._starting = _options.one_of(options, "startingOffsets", ("earliest", "latest"))
+        with refusals():
+            self._target = Target.resolve(_options.read_dsn(options), options.get("password"))
         self._stops_at_first = False
         self._last: Offset | None = None
 
     def initialOffset(self) -> Offset:
-        return {} if self._starting == "earliest" else self._offset(None)
+        return {} if self._starting == "earliest" else self._position(None)
 
     def prepareForTriggerAvailableNow(self) -> None:
         """What is there at the first look is all that this run reads."""
         self._stops_at_first = True
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
-        if self._stops_at_first and self._last is not None:
-            return self._last
-        self._last = self._offset(start)
-        return self._last
+        if self._stops_at_first and self._last is None:
+            self._last = self._position(start.get("until", start))
+        after: Offset = start.get("from", start)
+        until: Offset = start.get("until") or self._last or self._position(start)
+        read = start.get("last_id", 0)
+        if self._most is None or after == until:
+            return until
+        # Of what is between the two one batch after the other.
+        for first in self._firsts(after, until, self._most, MOST_RANGES)[1:]:
+            if first - 1 > read:
+                return {"from": after, "until": until, "last_id": first - 1}
+        return until
 
     def partitions(self, start: Offset, end: Offset) -> list[InputPartition]:
-        with self._target.connect() as connection:
-            found = connection.execute(
-                "select first_id, last_id from pgbaton.ended_jobs_ranges(%s, %s, %s, %s, %s)",
-                [Jsonb(start), Jsonb(end), self._queue, JOBS_PER_PARTITION, self._partitions],
-            ).fetchall()
-        return [EndedRange(json.dumps(start), json.dumps(end), *ids) for ids in found]
+        after, until = start.get("from", start), end.get("until", end)
+        read, last = start.get("last_id", 0), end.get("last_id", MAX_ID)
+        per_range, most_ranges = JOBS_PER_PARTITION, self._partitions
+        if self._most is not None:
+            per_range, most_ranges = max(per_range, self._most // self._partitions), MOST_RANGES
+        firsts = self._firsts(after, until, per_range, most_ranges)
+        if not firsts:
+            return []
+        starts = [read + 1, *(first for first in firsts if read + 1 < first <= last)]
+        ends = [*(first - 1 for first in starts[1:]), last]
+        return [
+            EndedRange(json.dumps(after), json.dumps(until), *ids)
+            for ids in zip(starts, ends, strict=True)
+        ]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         from pgbaton.spark._arrow import read_batches
@@ -91,14 +110,28 @@ class FinishedJobStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNo
         query = sql.SQL("select {} from pgbaton.ended_jobs({})").format(
             csv_list(self._schema), sql.SQL(", ").join(map(sql.Literal, given))
         )
-        with self._target.connect() as connection:
+        with refusals(), self._target.connect() as connection:
             yield from read_batches(connection, query, self._schema)
         spare_imports()
 
-    def _offset(self, after: Offset | None) -> Offset:
-        with self._target.connect() as connection:
+    def _position(self, after: Offset | None) -> Offset:
+        with refusals(), self._target.connect() as connection:
             given = None if after is None else Jsonb(after)
             [(offset,)] = connection.execute(
                 "select pgbaton.ended_jobs_offset(%s, %s)", [given, self._queue]
             ).fetchall()
         return dict(offset)
+
+    def _firsts(
+        self, after: Offset, until: Offset, jobs_per_range: int, most_ranges: int
+    ) -> list[int]:
+        """The first ids of ranges of so many jobs or a few more, of all that is between the two.
+
+        Not their last ones: a job that ended twice is in two rows, which may stand in two ranges.
+        """
+        with refusals(), self._target.connect() as connection:
+            rows = connection.execute(
+                "select first_id from pgbaton.ended_jobs_ranges(%s, %s, %s, %s, %s)",
+                [Jsonb(after), Jsonb(until), self._queue, jobs_per_range, most_ranges],
+            ).fetchall()
+        return [first for (first,) in rows]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import socket
+import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from concurrent import futures
@@ -15,6 +17,7 @@ from typing import Any
 
 import psutil
 import psycopg
+import pyspark
 from pyspark.sql import DataFrame, SparkSession
 
 from pgbaton.demo._java import java_for_spark
@@ -177,6 +180,49 @@ def until(condition: Callable[[], Any], work: futures.Future[Any] | None = None)
         if futures.wait([pause], timeout=0.02).done:
             raise AssertionError(f"it ended before that: {pause.result()}")
     raise AssertionError("that did not come about")
+
+
+@contextmanager
+def standalone_cluster(folder: Path, python: str = sys.executable) -> Iterator[str]:
+    """Two workers on two addresses, since Spark speculates on another host only.
+
+    They know nothing of this process's PYTHONPATH.
+    """
+    home = Path(pyspark.__file__).parent
+    port = free_port()
+    master = f"spark://127.0.0.1:{port}"
+    environment = {**os.environ, "SPARK_HOME": str(home), "PYSPARK_PYTHON": python}
+    environment.pop("PYTHONPATH", None)
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(role: str, host: str, *arguments: str) -> None:
+        command = [str(home / "bin" / "spark-class"), f"org.apache.spark.deploy.{role}"]
+        started.append(
+            subprocess.Popen(
+                [*command, "--host", host, "--webui-port", "0", *arguments],
+                env=environment,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+        )
+
+    with java_for_spark():
+        start("master.Master", "127.0.0.1", "--port", str(port))
+        for host in ("127.0.0.2", "127.0.0.3"):
+            size = ("--cores", "1", "--memory", "1g")
+            start("worker.Worker", host, *size, "--work-dir", str(folder / host), master)
+        try:
+            yield master
+        finally:
+            for process in started:
+                root = psutil.Process(process.pid)
+                kill([root, *root.children(recursive=True)])
+                process.wait()
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
 
 
 # What runs in a driver --------------------------------------------------------------------------

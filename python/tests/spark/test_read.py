@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import psycopg
 import pytest
@@ -12,25 +13,13 @@ from psycopg import sql
 from psycopg.conninfo import make_conninfo
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.datasource import (
-    EqualNullSafe,
-    EqualTo,
-    Filter,
-    GreaterThan,
-    In,
-    IsNotNull,
-    IsNull,
-    LessThanOrEqual,
-    Not,
-    StringContains,
-    StringStartsWith,
-)
 from pyspark.sql.types import DataType
 from sessions import Clock
 
-from pgbaton.spark import read_blocked, read_history, register, snapshot
-from pgbaton.spark._ranges import equal_ranges
-from pgbaton.spark._reader import JobReader, condition_of
+from pgbaton._assemble import source_root
+from pgbaton.errors import UnknownQueue
+from pgbaton.spark import _options, read_blocked, read_history, register, snapshot
+from pgbaton.spark._reader import JobReader
 from pgbaton.spark._views import ALL, FINISHED, LIVE, schema_of
 
 Conn = psycopg.Connection[Any]
@@ -101,83 +90,160 @@ def test_only_the_columns_of_a_given_schema_are_read(
     assert [tuple(row) for row in some.collect()] == [(None,)] * 20
 
 
-def test_filters_are_answered_by_the_database(
-    spark: SparkSession, dsn: str, conn: Conn, jobs: None
+NEWEST = {"live": "created_at", "all": "created_at", "finished": "finished_at"}
+
+
+@pytest.mark.parametrize("kind", NEWEST)
+def test_no_answer_depends_on_another_use_of_the_dataframe(
+    spark: SparkSession, dsn: str, conn: Conn, jobs: None, kind: str
 ) -> None:
-    live = read(spark, dsn, jobs="live")
-    [first] = conn.execute("select min(id) from pgbaton.live_jobs").fetchone()
-    pushed = (
-        (F.col("state") == "pending")
-        & ~F.col("queue").isin("orders", "x")
-        & F.col("singleton_key").isNull()
-        & (F.col("id") > first)
-        & (F.col("id") <= first + 50)
-        & (F.col("created_at") < F.lit(datetime(2100, 1, 1, tzinfo=UTC)))
-        & F.col("job_type").startswith("")
+    """Disjoint filters of one DataFrame, one after the other, joined, in unions and in SQL."""
+    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
+    df = read(spark, dsn, jobs=kind, queue="mail")
+    total = {"finished": 20, "live": 100, "all": 120}[kind]
+    middle = df.select(F.percentile("id", 0.5)).first()[0]
+    low, high = df.where(F.col("id") < middle), df.where(F.col("id") > middle)
+    never = df.where("id < 0")
+    for _ in range(2):
+        assert (df.count(), never.count(), df.count()) == (total, 0, total)
+        assert (low.count(), high.count()) == (total // 2, total // 2)
+        assert [each.count() for each in (low.union(high), high.union(low))] == [total, total]
+        assert low.union(never).union(low).count() == total
+        assert low.join(high, "queue").count() == (total // 2) ** 2
+        assert low.join(high, "id").count() == 0
+        assert df.join(low, "id").count() == df.join(low, "id", "left_anti").count() == total // 2
+    df.createOrReplaceTempView("jobs_here")
+    assert halves(spark, "jobs_here", middle) == (total // 2, total // 2, 0, total // 2)
+    spark.sql(
+        f"create or replace temporary view jobs_there using pgbaton options (dsn '{dsn}',"
+        f" queue 'mail', jobs '{kind}')"
     )
-    found = live.where(pushed)
-    assert found.count() == 50
-    plan = found._jdf.queryExecution().executedPlan().toString()
-    assert "Filter " not in plan, plan
-    # And these by Spark.
-    left = (F.get_json_object("payload", "$.n") >= 110) & F.array_contains("tags", "b c")
-    found = live.where(left & (F.col("queue") > "a"))
-    assert found.count() == 10
-    assert "Filter " in found._jdf.queryExecution().executedPlan().toString()
+    assert halves(spark, "jobs_there", middle) == (total // 2, total // 2, 0, total // 2)
 
 
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        (EqualTo(("queue",), "it's"), "\"queue\" = 'it''s'"),
-        (EqualTo(("state",), "failed"), "\"state\"::text = 'failed'"),
-        (EqualNullSafe(("singleton_key",), None), '"singleton_key" is null'),
-        (EqualNullSafe(("attempt",), 1), '"attempt" is not distinct from 1'),
-        (Not(In(("priority",), (1, 2))), 'not ("priority" in (1, 2))'),
-        (In(("priority",), (1, None)), None),
-        (GreaterThan(("id",), 5), '"id" > 5'),
-        (GreaterThan(("queue",), "m"), None),
-        (LessThanOrEqual(("run_at",), datetime(2020, 1, 1)), None),
-        (IsNull(("run_at",)), '"run_at" is null'),
-        (Not(IsNotNull(("run_at",))), 'not ("run_at" is not null)'),
-        (StringStartsWith(("job_type",), "a%"), "starts_with(\"job_type\", 'a%')"),
-        (StringContains(("job_type",), "a"), None),
-        (Not(StringContains(("job_type",), "a")), None),
-        (EqualTo(("job_type",), "a\0"), None),
-        (StringStartsWith(("job_type",), "\0"), None),
-        (EqualTo(("payload",), "{}"), None),
-        (EqualTo(("no",), 1), None),
-    ],
-)
-def test_what_the_database_is_asked(conn: Conn, given: Filter, expected: str | None) -> None:
-    condition = condition_of(given, FINISHED)
-    assert (condition and condition.as_string(conn)) == expected
+def halves(spark: SparkSession, view: str, middle: float) -> tuple[int, ...]:
+    """How many jobs are on either side, in no state, and on one side of a join."""
+    counts = (
+        "(select count(*) from jobs where id < middle)",
+        "(select count(*) from jobs where id > middle)",
+        "(select count(*) from jobs where state = 'nope')",
+        "(select count(*) from jobs a join jobs b using (id) where a.id < middle)",
+    )
+    text = f"select {', '.join(counts)}".replace("middle", str(middle))
+    found = spark.sql(
+        text.replace("from jobs", f"from {view}").replace("join jobs", f"join {view}")
+    )
+    return tuple(found.first())
 
 
-def test_ranges_cover_all_ids_once() -> None:
-    for first, last, partitions in ((1, 1, 8), (5, 104, 7), (1, 3, 3), (0, -1, 4)):
-        ids = [n for r in equal_ranges(first, last, partitions) for n in range(r.first, r.last + 1)]
-        assert ids == list(range(first, last + 1))
-        assert len(equal_ranges(first, last, partitions)) <= partitions
+def test_the_database_filters_by_options(
+    spark: SparkSession, dsn: str, conn: Conn, jobs: None, method: str
+) -> None:
+    conn.execute(
+        "select pgbaton.enqueue_job('mail', '{}', job_type => t)"
+        " from unnest(array['it''s', 'a,b']) as t"
+    )
+    ids = [row[0] for row in conn.execute("select id from pgbaton.live_jobs order by id")]
+    for expected, options in (
+        (1, {"jobs": "live", "job_type": "it's"}),
+        (1, {"jobs": "live", "job_type": "a,b"}),
+        (0, {"jobs": "live", "job_type": "a"}),
+        (102, {"jobs": "live", "state": "pending"}),
+        (103, {"jobs": "live", "state": "pending, failed"}),
+        (1, {"jobs": "all", "state": "failed"}),
+        (2, {"jobs": "live", "ids": f"{ids[0]}, {ids[-1]},-7"}),
+        (0, {"jobs": "live", "since": "2100-01-01"}),
+        (103, {"jobs": "live", "until": "2100-01-01", "since": "2001-01-01T00:00:00-11:00"}),
+        (20, {"since": "2001-01-01", "until": "2100-01-01"}),
+        (0, {"until": "2001-01-01"}),
+    ):
+        assert read(spark, dsn, **options).count() == expected, options
+    # An instant is the same whatever the time zone in which it is written.
+    [(first, last)] = conn.execute(
+        "select min(finished_at), max(finished_at) from pgbaton.finished_jobs"
+    ).fetchall()
+    for zone in (UTC, ZoneInfo("Asia/Kolkata")):
+        since, until = first.astimezone(zone), last.astimezone(zone)
+        at_most = read_history(spark, dsn, "mail", since=since, until=until)
+        assert at_most.count() == (0 if first == last else at_most.where("id > 0").count())
+        until += timedelta(microseconds=1)
+        some = read_history(
+            spark, dsn, since=since, until=until, state="completed", columns=["state", "id"]
+        )
+        assert some.columns == ["state", "id"]
+        assert some.where("state = 'completed'").count() == 20
+    assert read_history(spark, dsn, job_type="x").count() == 0
+    assert read_history(spark, dsn, state="failed").count() == 0
+
+
+def test_ranges_hold_as_many_jobs(
+    spark: SparkSession, dsn: str, conn: Conn, queues: None, method: str
+) -> None:
+    """Of 3 finished jobs a thousand ids before 600 others."""
+    conn.execute("select pgbaton.enqueue_batch('mail', array_fill('{}'::jsonb, array[3]))")
+    work_off(conn)
+    conn.execute(
+        "select pgbaton.enqueue_batch('orders', array_fill('{}'::jsonb, array[5000]),"
+        " array_fill('k'::text, array[5000]))"
+    )
+    conn.execute("select pgbaton.enqueue_batch('mail', array_fill('{}'::jsonb, array[1280]))")
+    work_off(conn)
+    for options in ({}, {"since": "2001-01-01"}, {"jobs": "all", "queue": "mail"}):
+        parts = read(spark, dsn, partitions="4", **options)
+        sizes = [row["count"] for row in parts.groupBy(F.spark_partition_id()).count().collect()]
+        assert sum(sizes) == 1283
+        assert len(sizes) == 4
+        assert max(sizes) <= 1283 / 4 + 64, sizes
+
+
+def work_off(conn: Conn) -> None:
+    while row := conn.execute(
+        "select lease_token from pgbaton.claim_job_batch('w', '{mail}', batch_size => 500) limit 1"
+    ).fetchone():
+        conn.execute("select pgbaton.complete_claim(%s)", row)
 
 
 def test_bad_options_are_named(spark: SparkSession, dsn: str, queues: None) -> None:
     finished = schema_of(FINISHED)
     for message, options in (
-        ("option dsn is missing", {}),
+        ('option "dsn" is missing', {}),
         ("option jobs is dead: pass finished, live, all", {"dsn": dsn, "jobs": "dead"}),
-        ("option partitions is two: pass a number", {"dsn": dsn, "partitions": "two"}),
-        ("partitions is 0", {"dsn": dsn, "partitions": "0"}),
-        ('there is no option "quue" for this read', {"dsn": dsn, "quue": "mail"}),
+        ("option partitions is two: pass a whole number", {"dsn": dsn, "partitions": "two"}),
+        ("option partitions is 0", {"dsn": dsn, "partitions": "0"}),
+        ('no option "quue" for read: did you mean "queue"', {"dsn": dsn, "quue": "mail"}),
+        ('no option "zzz" for read: there are dsn, password, queue', {"dsn": dsn, "zzz": "1"}),
+        ('"startingoffsets" for read: it is one of readStream', {"startingOffsets": "latest"}),
+        ('"micro_batch" for read: there are', {"micro_batch": "true"}),
+        ("option since is", {"dsn": dsn, "since": "yesterday"}),
+        ("option ids is", {"dsn": dsn, "ids": "1,x"}),
+        ("option state is", {"dsn": dsn, "state": "failed,"}),
+        ("either the option columns or a schema", {"dsn": dsn, "columns": "id"}),
     ):
         with pytest.raises(ValueError, match=message):
             JobReader(options, finished)
+    register(spark)
+    for given in ("/data/jobs", ["a", "b"]):
+        with pytest.raises(Exception, match="jobs are at no path"):
+            spark.read.format("pgbaton").option("dsn", dsn).load(given)
+    with pytest.raises(Exception, match='there is no column "nope", but id, queue'):
+        read(spark, dsn, columns="id,nope")
     with pytest.raises(ValueError, match='column "progress"'):
         JobReader({"dsn": dsn}, schema_of({"progress": LIVE["progress"]}))
     with pytest.raises(ValueError, match='column "id" is bigint, not int'):
         JobReader({"dsn": dsn}, schema_of({"id": LIVE["priority"]}))
-    with pytest.raises(Exception, match='queue "nope" does not exist'):
+    with pytest.raises(Exception, match='queue "nope" does not exist') as raised:
         read(spark, dsn, queue="nope").count()
+    assert "CONTEXT" not in str(raised.value)
+    with pytest.raises(Exception, match=r'enum pgbaton\.job_state: "nope"'):
+        read(spark, dsn, state="nope").count()
+    with pytest.raises(UnknownQueue) as unknown:
+        read_history(spark, dsn, "nope")
+    assert str(unknown.value).startswith('queue "nope" does not exist\nHINT:  ')
+    assert "CONTEXT" not in str(unknown.value)
+
+
+def test_the_guide_has_the_table_of_options() -> None:
+    assert _options.table() in (source_root() / "docs" / "spark.md").read_text("utf-8")
 
 
 # One moment ---------------------------------------------------------------------------------------

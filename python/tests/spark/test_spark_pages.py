@@ -42,7 +42,7 @@ def test_the_example_of_the_readme(spark: SparkSession, dsn: str) -> None:
 def test_the_examples_of_the_guide(
     spark: SparkSession, dsn: str, conn: psycopg.Connection[Any], tmp_path: Path
 ) -> None:
-    write, stream, for_each, compare, follow, work_off, inbox = examples("docs/spark.md")
+    write, stream, for_each, compare, follow, work_off, inbox, by_stripe = examples("docs/spark.md")
     for queue in ("flights", "orders"):
         conn.execute("select pgbaton.create_fifo_queue(%s)", [queue])
     conn.execute("select pgbaton.create_queue('mail')")
@@ -92,6 +92,12 @@ def test_the_examples_of_the_guide(
 
     exec(inbox, names)  # noqa: S102
     assert live(conn, "mail") == 2
+
+    names["keyed"] = spark.range(100).selectExpr("id as n", "concat('k', id) as singleton_key")
+    exec(by_stripe, names)  # noqa: S102
+    parts = names["orders"].select("stripe", F.spark_partition_id().alias("part")).collect()
+    assert all(row["part"] == row["stripe"] * 8 >> 8 for row in parts)
+    assert len(parts) == 100
 
 
 def flights(spark: SparkSession) -> Any:

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import socket
-import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
-import psutil
 import psycopg
-import pyspark
 import pytest
-from drivers import Driver, driver, enqueue_steps, kill, until
+from drivers import Driver, driver, enqueue_steps, standalone_cluster, until
 from test_exactly_once import METHODS, ROWS, TABLES, assert_each_row_once, gate, waiting
-
-from pgbaton.demo._java import java_for_spark
 
 Conn = psycopg.Connection[Any]
 SETTINGS = {
@@ -80,41 +70,3 @@ def second_attempts_of_the_write(started: list[dict[str, Any]]) -> list[dict[str
     """The tasks that Spark started beside one that ran, in the last stage."""
     last = max((event["Stage ID"] for event in started), default=0)
     return [e for e in started if e["Stage ID"] == last and e["Task Info"]["Speculative"]]
-
-
-@contextmanager
-def standalone_cluster(folder: Path) -> Iterator[str]:
-    """Two workers on two addresses, since Spark speculates on another host only."""
-    home = Path(pyspark.__file__).parent
-    port = free_port()
-    master = f"spark://127.0.0.1:{port}"
-    started: list[subprocess.Popen[bytes]] = []
-
-    def start(role: str, host: str, *arguments: str) -> None:
-        command = [str(home / "bin" / "spark-class"), f"org.apache.spark.deploy.{role}"]
-        started.append(
-            subprocess.Popen(
-                [*command, "--host", host, "--webui-port", "0", *arguments],
-                env={**os.environ, "SPARK_HOME": str(home), "PYSPARK_PYTHON": sys.executable},
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-            )
-        )
-
-    with java_for_spark():
-        start("master.Master", "127.0.0.1", "--port", str(port))
-        for host in ("127.0.0.2", "127.0.0.3"):
-            size = ("--cores", "1", "--memory", "1g")
-            start("worker.Worker", host, *size, "--work-dir", str(folder / host), master)
-        try:
-            yield master
-        finally:
-            for process in started:
-                root = psutil.Process(process.pid)
-                kill([root, *root.children(recursive=True)])
-                process.wait()
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])

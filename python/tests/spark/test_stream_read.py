@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,8 @@ class Sink:
         self.ids: Counter[int] = Counter()
         self.states: Counter[str] = Counter()
         self.fails = False
+        self.fails_after: int | None = None
+        self.batches: list[int] = []
 
     def run(self) -> int:
         """How many jobs it delivered."""
@@ -59,8 +62,9 @@ class Sink:
 
     def _write(self, batch: DataFrame, number: int) -> None:
         rows = batch.select("id", "state").collect()
-        if self.fails:
+        if self.fails or len(self.batches) == self.fails_after:
             raise RuntimeError("the sink is broken")
+        self.batches.append(len(rows))
         self.ids.update(row["id"] for row in rows)
         self.states.update(row["state"] for row in rows)
 
@@ -118,15 +122,89 @@ def test_a_reader_by_itself(
         assert reader.partitions(until, until) == []
 
 
+def test_a_batch_has_about_as_many_jobs_as_is_said(
+    spark: SparkSession, dsn: str, conn: Conn, claimed: tuple[list[int], int], tmp_path: Path
+) -> None:
+    """All ended in one transaction; between two runs the most that a batch may have changes."""
+    ids, token = claimed
+    complete(conn, ids, token)
+    sink = Sink(spark, dsn, tmp_path, maxJobsPerTrigger="100", partitions="3")
+    sink.fails_after = 1
+    with pytest.raises(Exception, match="the sink is broken"):
+        sink.run()
+    assert sink.ids.total() == 100
+    sink.fails_after = None
+    conn.execute("select pgbaton.enqueue_batch('mail', array_fill('{}'::jsonb, array[3]))")
+    conn.execute(
+        "select pgbaton.complete_jobs(array_agg(id), max(lease_token)) from"
+        " pgbaton.claim_job_batch('w', '{mail}', batch_size => 3)"
+    )
+    smaller = Sink(spark, dsn, tmp_path, maxJobsPerTrigger="64", partitions="3")
+    assert smaller.run() == 203
+    assert max(smaller.batches) <= 100
+    assert len(smaller.batches) >= 4
+    assert sink.ids + smaller.ids == Counter([*ids, *smaller.ids.keys() - set(ids)])
+    assert Sink(spark, dsn, tmp_path).run() == 0
+
+
+def test_what_the_progress_of_a_stream_says(
+    spark: SparkSession, dsn: str, conn: Conn, claimed: tuple[list[int], int], tmp_path: Path
+) -> None:
+    """As docs/spark.md has it."""
+    ids, token = claimed
+    complete(conn, ids, token)
+    register(spark)
+    stream = spark.readStream.format("pgbaton").options(dsn=dsn, maxJobsPerTrigger="100").load()
+    writer = stream.writeStream.format("noop").option("checkpointLocation", str(tmp_path))
+    query = writer.trigger(availableNow=True).start()
+    query.awaitTermination()
+    told = [progress for progress in query.recentProgress if progress["numInputRows"]]
+    assert [progress["numInputRows"] for progress in told] == [100, 100, 100]
+    ends = [json.loads(progress["sources"][0]["endOffset"]) for progress in told]
+    assert [set(end) for end in ends[:2]] == [{"from", "until", "last_id"}] * 2
+    assert {"xid", "at"} <= set(ends[2])
+    assert ends[2] == ends[0]["until"]
+    [(now,)] = conn.execute("select extract(epoch from now()) * 1000000").fetchall()
+    assert 0 <= now - ends[2]["at"] < 600_000_000
+
+
+def test_a_job_that_ended_twice_is_in_one_range_for_each_time(
+    spark: SparkSession, dsn: str, conn: Conn, claimed: tuple[list[int], int]
+) -> None:
+    """Ranges by their first ids alone: each id is in one of them, whatever the size."""
+    ids, token = claimed
+    complete(conn, ids, token)
+    schema = schema_of({"id": FINISHED["id"]})
+    for most in (1, 7, 299, 300, 1000):
+        reader = FinishedJobStreamReader({"dsn": dsn, "maxJobsPerTrigger": str(most)}, schema)
+        start, seen, batches = reader.initialOffset(), Counter[int](), 0
+        while (end := reader.latestOffset(start, None)) != start:
+            rows = [
+                row
+                for part in reader.partitions(start, end)
+                for batch in reader.read(part)
+                for row in batch.to_pylist()
+            ]
+            assert len(rows) <= most
+            seen.update(row["id"] for row in rows)
+            start, batches = end, batches + 1
+        assert seen == Counter(ids)
+        assert batches == -(-300 // most)
+
+
 def test_bad_options_are_named(dsn: str, spark: SparkSession) -> None:
     for message, options in (
-        ("option dsn is missing", {}),
+        ('option "dsn" is missing', {}),
         (
-            "option startingOffsets is now: earliest or latest",
+            "option startingOffsets is now: pass earliest, latest",
             {"dsn": dsn, "startingOffsets": "now"},
         ),
         ("partitions is 0", {"dsn": dsn, "partitions": "0"}),
-        ('there is no option "jobs" for this read', {"dsn": dsn, "jobs": "all"}),
+        ("option maxJobsPerTrigger is 0", {"dsn": dsn, "maxJobsPerTrigger": "0"}),
+        (
+            'there is no option "jobs" for readStream: it is one of read',
+            {"dsn": dsn, "jobs": "all"},
+        ),
     ):
         with pytest.raises(ValueError, match=message):
             FinishedJobStreamReader(options, schema_of(FINISHED))

@@ -10,12 +10,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
-from crashing import DURABLE
 from load import wait_until
 from psycopg.conninfo import conninfo_to_dict
 
-from pgbaton.embedded import Server
+from pgbaton.embedded import Server, use_bindir
 
+# temporary_server does without; what is committed has to be in the log file here.
+DURABLE = {"synchronous_commit": "on"}
 PRIMARY = {**DURABLE, "wal_level": "replica", "max_wal_senders": "4", "hot_standby": "on"}
 
 
@@ -30,8 +31,9 @@ def standby_of(primary: Server, *, synchronous: bool) -> Iterator[Server]:
     command = [str(part) for part in copy]
     subprocess.run(command, check=True, cwd="/", user=owner.st_uid, group=owner.st_gid)
     (home / "lock").touch()  # the mark of a server of pgbaton
-    (home / "password").touch()
-    standby = Server(home=home, durable=False, settings=DURABLE, throw_away=True)
+    shutil.copy(primary.home / "password", home / "password")
+    programs = use_bindir(primary.bindir)
+    standby = Server(programs, home, durable=False, settings=DURABLE, throw_away=True)
     with standby:
         if synchronous:
             be_synchronous(primary)

@@ -1,0 +1,157 @@
+"""Which row was bad, and rows that are put aside."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from pgbaton.errors import UnknownQueue
+from pgbaton.spark import enqueue, foreach_batch, register
+
+Conn = psycopg.Connection[Any]
+# What PostgreSQL takes and Spark has doubts about, or the other way round.
+FINE = ['{"a": 1, "a": 2}', r'"\\u0000"', '"\\ud83d\\ude00"', "1e1000", " [1, 2] ", "null"]
+BAD = ['{"bad": ', '"\\u0000"', '"\\ud800"', "1e200000", "{'a': 1}", "[1] 2", "NaN", "01", ""]
+
+
+@pytest.fixture
+def aside(conn: Conn, queues: None) -> str:
+    conn.execute("select pgbaton.create_queue('aside')")
+    return "aside"
+
+
+def rows(spark: SparkSession, bad: dict[int, str]) -> DataFrame:
+    """300 rows of 7 keys, with these payloads at these numbers."""
+    payloads = [(n, f"k{n % 7}", bad.get(n, f'{{"n": {n}}}')) for n in range(300)]
+    return spark.createDataFrame(payloads, "n int, k string, p string")
+
+
+def payloads(conn: Conn, queue: str) -> list[Any]:
+    found = conn.execute(
+        "select payload from pgbaton.live_jobs where queue = %s order by id", [queue]
+    )
+    return [payload for (payload,) in found]
+
+
+def test_it_is_said_which_row_and_nothing_was_committed(
+    spark: SparkSession, dsn: str, conn: Conn, queues: None, method: str
+) -> None:
+    df = rows(spark, {250: '{"bad": …, ' + "x" * 100})
+    with pytest.raises(psycopg.errors.InvalidTextRepresentation) as refusal:
+        enqueue(df, dsn, "orders", key="k", order_by="n", payload="p", partitions=3)
+    said = str(refusal.value)
+    assert re.search(r"row \d+ of partition [012], key 'k5', payload '\{\"bad\": …, x+…'", said)
+    assert payloads(conn, "orders") == []
+
+
+def test_other_columns_too(
+    spark: SparkSession, dsn: str, conn: Conn, queues: None, method: str
+) -> None:
+    given = {name: name for name in ("key", "payload", "dedup", "job_type")}
+    for name, bad, message in (
+        ("payload", None, "payload.* null"),
+        ("key", "", "key"),
+        ("dedup", "\0", "NUL"),
+        ("job_type", "a\0", "NUL"),
+    ):
+        df = spark.range(0, 50, 1, 1).selectExpr(
+            "id as n", "'k' as key", "'1' as payload", "concat('d', id) as dedup", "'t' as job_type"
+        )
+        df = df.withColumn(name, F.when(F.col("n") == 30, F.lit(bad)).otherwise(F.col(name)))
+        with pytest.raises(psycopg.Error, match=f"(?s){message}.*row 31 of partition 0"):
+            enqueue(df, dsn, "orders", order_by="n", partitions=1, method=method, **given)
+    assert payloads(conn, "orders") == []
+
+
+def test_spark_and_the_database_need_not_agree_about_json(
+    spark: SparkSession, dsn: str, conn: Conn, queues: None, method: str
+) -> None:
+    fine = spark.createDataFrame([(text,) for text in FINE], "p string")
+    assert enqueue(fine, dsn, "mail", payload="p").inserted == len(FINE)
+    for text in BAD:
+        with pytest.raises(psycopg.DataError, match="row 2 of partition 0"):
+            enqueue(
+                spark.createDataFrame([("1",), (text,)], "p string").coalesce(1),
+                dsn, "mail", payload="p", partitions=1,
+            )  # fmt: skip
+    assert len(payloads(conn, "mail")) == len(FINE)
+
+
+def test_bad_rows_go_aside_and_the_others_in_once(
+    spark: SparkSession, dsn: str, conn: Conn, aside: str
+) -> None:
+    bad = {0: "{", 1: "\0", 149: '"\\u0000"', 299: "…"}
+    df = rows(spark, bad).withColumn("k", F.when(F.col("n") != 200, F.col("k")))
+    for again in (False, True):
+        done = enqueue(
+            df, dsn, "orders", key="k", order_by="n", payload="p", run_id="r",
+            partitions=2, on_bad_rows="aside", bad_rows_queue=aside,
+        )  # fmt: skip
+        assert (done.inserted, done.already, done.aside) == ((0, 295, 0) if again else (295, 0, 5))
+        assert done.method == "datasource"
+    numbers = [payload["n"] for payload in payloads(conn, "orders")]
+    assert sorted(numbers) == [n for n in range(300) if n not in bad and n != 200]
+    found = {each["columns"]["payload"]: each for each in payloads(conn, aside)}
+    assert set(found) == {"{", "\\0", '"\\u0000"', "…", '{"n": 200}'}
+    assert found["{"]["columns"]["singleton_key"] == "k0"
+    assert "not JSON" in found["{"]["reason"]
+    assert (found["{"]["queue"], found["{"]["run_id"]) == ("orders", "r")
+    assert found['{"n": 200}']["sqlstate"] == "PB005"
+    keys = conn.execute(
+        "select singleton_key, array_agg((j.payload ->> 'n')::int order by s.key_position, j.id)"
+        " from pgbaton.live_jobs as j join pgbaton.span as s on s.lo = j.range_id"
+        " where j.queue = 'orders' group by 1"
+    )
+    assert all(numbers == sorted(numbers) for _, numbers in keys)
+
+
+def test_all_rows_bad_and_none(spark: SparkSession, dsn: str, conn: Conn, aside: str) -> None:
+    options: dict[str, Any] = {"on_bad_rows": "aside", "bad_rows_queue": aside, "payload": "p"}
+    done = enqueue(rows(spark, dict.fromkeys(range(300), "{")), dsn, "mail", **options)
+    assert (done.inserted, done.aside) == (0, 300)
+    done = enqueue(rows(spark, {}), dsn, "mail", **options)
+    assert (done.inserted, done.aside) == (300, 0)
+    assert (len(payloads(conn, "mail")), len(payloads(conn, aside))) == (300, 300)
+
+
+def test_a_stream_puts_bad_rows_aside(
+    spark: SparkSession, dsn: str, conn: Conn, aside: str, tmp_path: Path
+) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "1.txt").write_text('{"n": 1}\n{bad\n{"n": 2}\n')
+    lines = spark.readStream.text(str(tmp_path / "in"))
+    register(spark)
+    by_format = lines.selectExpr("value as payload").writeStream.format("pgbaton")
+    by_format = by_format.options(dsn=dsn, queue="mail", stream_id="a", on_bad_rows="aside")
+    by_batch = lines.writeStream.foreachBatch(
+        foreach_batch("mail", dsn, "b", payload="value", on_bad_rows="aside", bad_rows_queue=aside)
+    )
+    for name, writer in (("a", by_format.option("bad_rows_queue", aside)), ("b", by_batch)):
+        writer = writer.option("checkpointLocation", str(tmp_path / name))
+        writer.trigger(availableNow=True).start().awaitTermination()
+    assert [payload["n"] for payload in payloads(conn, "mail")] == [1, 2, 1, 2]
+    put_aside = [(each["columns"]["payload"], each["run_id"]) for each in payloads(conn, aside)]
+    assert put_aside == [("{bad", "a"), ("{bad", "b:0")]
+
+
+def test_what_is_wrong_with_where_they_go(
+    spark: SparkSession, dsn: str, conn: Conn, aside: str
+) -> None:
+    df = rows(spark, {})
+    for kind, message, options in (
+        (ValueError, "needs method", {"bad_rows_queue": aside, "method": "jdbc"}),
+        (ValueError, "aside", {}),
+        (ValueError, "aside", {"bad_rows_queue": aside, "on_bad_rows": "drop"}),
+        (UnknownQueue, "nope", {"bad_rows_queue": "nope"}),
+        (Exception, "needs bad_rows_queue, another queue", {"bad_rows_queue": "mail"}),
+        (Exception, "is a FIFO queue, and bad rows", {"bad_rows_queue": "orders"}),
+    ):
+        with pytest.raises(kind, match=message):
+            enqueue(df, dsn, "mail", payload="p", **{"on_bad_rows": "aside", **options})
+    assert payloads(conn, "mail") == payloads(conn, aside) == []
