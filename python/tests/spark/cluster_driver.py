@@ -59,7 +59,7 @@ def main(master: str, dsn: str, folder: str) -> dict[str, Any]:
         found["register"] = said(lambda: register(spark))
         found["enqueue"] = said(lambda: enqueue(rows, dsn, "mail", method="datasource"))
         found["claim"] = said(lambda: claim(spark, dsn, "mail", 5))
-        found["running"] = client.queue_stats("mail").running_jobs
+        found["running"] = client.queue_stats("mail")[0].processing
 
         spark.sparkContext.addPyFile(f"{folder}/pgbaton-spark.zip")
         kept = spark.range(0, 8, 1, 8).mapInArrow(hosts, "host string, is_there boolean").collect()
