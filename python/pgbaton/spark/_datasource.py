@@ -324,7 +324,7 @@ class Attempt:
             with self._connection.transaction(force_rollback=True):
                 self._send(chunk)
         except (BadColumn, psycopg.DatabaseError) as error:
-            return _refusal(error)
+            return _alone(_refusal(error))
         return None
 
     def _add_the_good(self, chunk: pa.RecordBatch) -> None:
@@ -344,7 +344,7 @@ class Attempt:
             self._add_the_good(chunk.slice(half))
         else:
             self._rows += 1
-            self._put_aside(chunk, refusal)
+            self._put_aside(chunk, _alone(refusal))
 
     def _put_aside(self, row: pa.RecordBatch, refusal: Refusal) -> None:
         payload = {
@@ -374,6 +374,11 @@ def _refusal(error: BadColumn | psycopg.DatabaseError) -> Refusal:
     if isinstance(error, psycopg.OperationalError):
         raise error
     return Refusal.of(error)
+
+
+def _alone(refusal: Refusal) -> Refusal:
+    """Without the number that the row had in a statement of one."""
+    return replace(refusal, message=refusal.message.replace(", row 1)", ")"))
 
 
 def _aside_queue(options: Mapping[str, str], connection: psycopg.Connection[Any]) -> str | None:

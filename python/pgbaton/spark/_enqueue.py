@@ -29,7 +29,7 @@ from pgbaton.spark._errors import (
     shortened,
 )
 from pgbaton.spark._ranges import check_partitions
-from pgbaton.spark._rows import STRIPES, ColumnOrName, Wanted, job_rows
+from pgbaton.spark._rows import STRIPES, ColumnOrName, Wanted, has_text_payload, job_rows
 
 Method: TypeAlias = Literal["jdbc", "datasource"]
 OnBadRows: TypeAlias = Literal["fail", "aside"]
@@ -214,7 +214,7 @@ def _enqueue(
     before, aside_before = run.done(), run.aside() if aside else 0
     if method == "jdbc":
         parts = min(partitions, STRIPES) if wanted.key is not None else partitions
-        _by_jdbc(rows, run, parts, is_named=run_id is not None)
+        _by_jdbc(rows, run, parts, run_id is not None, has_text_payload(df, wanted))
     else:
         _by_datasource(rows, run, is_micro_batch, aside)
     put_aside = run.aside() - aside_before if aside else 0
@@ -274,7 +274,7 @@ def _choose_method(df: DataFrame, target: Target, wanted: Method | None) -> Meth
     return "datasource"
 
 
-def _by_jdbc(rows: DataFrame, run: Run, parts: int, is_named: bool) -> None:
+def _by_jdbc(rows: DataFrame, run: Run, parts: int, is_named: bool, is_text: bool) -> None:
     """Each partition is one transaction, in which the ledger notes that it is done.
 
     The DataFrame is computed once and kept (memory, then disk) until it is written: what is wrong
@@ -282,7 +282,7 @@ def _by_jdbc(rows: DataFrame, run: Run, parts: int, is_named: bool) -> None:
     """
     rows = rows.persist(StorageLevel.MEMORY_AND_DISK)
     try:
-        fingerprint = _check_rows(rows, run, is_named)
+        fingerprint = _check_rows(rows, run, is_named, is_text)
         run.ask("select pgbaton.spark_begin(%s, %s, %s)", run.run_id, parts, fingerprint)
         _make_lanes(rows, run)
         _write_parts(rows, run, parts, is_named)
@@ -341,14 +341,15 @@ def _looks(rows: DataFrame, place: Place) -> str:
     return ""
 
 
-def _check_rows(rows: DataFrame, run: Run, is_named: bool) -> str | None:
+def _check_rows(rows: DataFrame, run: Run, is_named: bool, is_text: bool) -> str | None:
     """Raises if a row has no key or payload, or what PostgreSQL cannot store; says which row.
 
     Of a run that can be repeated it returns what the rows look like, whatever their order.
     """
     numbered = rows.withColumn(NUMBER, F.monotonically_increasing_id())
     checks = _checks(rows, run)
-    wanted = [F.count(F.lit(1)).alias("rows"), F.count_if(_may_be_no_json()).alias("doubtful")]
+    doubtful = _may_be_no_json(is_text)
+    wanted = [F.count(F.lit(1)).alias("rows"), F.count_if(doubtful).alias("doubtful")]
     for name, is_bad in checks.items():
         wanted.append(F.count_if(is_bad).alias(name))
         wanted.append(F.min(F.when(is_bad, F.col(NUMBER))).alias(f"first {name}"))
@@ -363,7 +364,7 @@ def _check_rows(rows: DataFrame, run: Run, is_named: bool) -> str | None:
             first = found[f"first {name}"]
             _refuse(rows, run, name, f"in {found[name]} of {found['rows']} rows", first)
     if found["doubtful"]:
-        _check_json(numbered, run)
+        _check_json(rows, numbered.where(doubtful), run)
     return f"{run.queue} {found['rows']} {found['sum']} {found['xor']}" if is_named else None
 
 
@@ -391,19 +392,28 @@ def _refuse(rows: DataFrame, run: Run, name: str, how_many: str, first: int) -> 
     )
 
 
-def _may_be_no_json() -> Column:
+def _may_be_no_json(is_text: bool) -> Column:
     """Whether only the database can tell if the payload is JSON to it."""
     payload = F.col("payload")
+    if not is_text:
+        return F.contains(payload, F.lit("\\u0000"))  # Spark wrote the rest
     # Escapes that stand for no character, and numbers of very many digits.
     odd = F.regexp_like(payload, F.lit(r"\\u0000|\\u[dD][89a-fA-F]|[eE][+-]?\d{4}|\d{4000}"))
-    return F.coalesce(odd | F.try_parse_json(payload).isNull(), F.lit(False))
+    # Spark ignores what follows a value: what closes one of the two does not close the other.
+    is_json = _is_json_within("[", "]") & _is_json_within('{"a":', "}")
+    return F.coalesce(odd | ~is_json, F.lit(False))
 
 
-def _check_json(numbered: DataFrame, run: Run) -> None:
+def _is_json_within(head: str, tail: str) -> Column:
+    text = F.concat(F.lit(head), F.col("payload"), F.lit(tail))
+    return F.try_parse_json(text).isNotNull()
+
+
+def _check_json(rows: DataFrame, doubtful: DataFrame, run: Run) -> None:
     """Lets the database judge those payloads that Spark has doubts about; not more than some."""
-    doubtful = numbered.where(_may_be_no_json()).select(NUMBER, "payload").limit(MOST_DOUBTFUL)
+    found = doubtful.select(NUMBER, "payload").limit(MOST_DOUBTFUL).collect()
     with run.target.connect() as connection:
-        for number, payload in sorted(doubtful.collect()):
+        for number, payload in sorted(found):
             try:
                 with connection.transaction():
                     connection.execute("select %s::jsonb", [payload])
@@ -415,7 +425,7 @@ def _check_json(numbered: DataFrame, run: Run) -> None:
                 if "NUL" in str(error):
                     message = in_our_words("22021", "0x00")
                     refusal = Refusal("22021", message.replace("a text", 'column "payload"'))
-                replace(refusal, place=place).throw(_looks(numbered, place))
+                replace(refusal, place=place).throw(_looks(rows, place))
 
 
 def _is_unfit(name: str) -> Column:

@@ -88,7 +88,7 @@ class JobReader(DataSourceReader):
         self._conditions = list(conditions(options, self._view))
         self.snapshot = options.get("snapshot") or None
         with refusals():
-            self.target = Target.resolve(_options.required(options, "dsn"), options.get("password"))
+            self.target = Target.resolve(_options.read_dsn(options), options.get("password"))
             if self._queue is not None:
                 with self.target.connect() as connection:
                     connection.execute("select pgbaton.queue_stats(%s)", [self._queue])

@@ -76,6 +76,13 @@ def job_rows(df: DataFrame, wanted: Wanted, partitions: int, is_repeatable: bool
     return rows.select(*columns, F.col(KEY).alias("singleton_key"))
 
 
+def has_text_payload(df: DataFrame, wanted: Wanted) -> bool:
+    """Whether the payload is a text of the caller's, which may be no JSON."""
+    if not isinstance(wanted.payload, str | Column):
+        return False
+    return isinstance(_type_of(df, _existing(df, wanted.payload)), StringType)
+
+
 def _columns(df: DataFrame, wanted: Wanted) -> list[Column]:
     columns = [_payload(df, wanted.payload).alias("payload")]
     if isinstance(wanted.priority, int):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-# Here, and not in PYTHONPATH, which Spark hands on to its workers.
+# For this process alone: its PYTHONPATH is also that of what Spark starts on this machine.
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from pyspark.sql import SparkSession

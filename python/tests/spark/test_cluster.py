@@ -42,8 +42,9 @@ def test_executors_without_pgbaton(
     """First it is said in one line what is missing; with the zip everything works."""
     write_zip(tmp_path / "pgbaton-spark.zip")
     script = Path(__file__).parent / "cluster_driver.py"
-    environment = {**os.environ, "PYSPARK_PYTHON": str(bare_python)}
-    environment.pop("PYTHONPATH", None)
+    # A stream that is read is planned on the driver's machine, without what was shipped.
+    zipped = {"PYTHONPATH": str(tmp_path / "pgbaton-spark.zip")}
+    environment = {**os.environ, "PYSPARK_PYTHON": str(bare_python), **zipped}
     with standalone_cluster(tmp_path / "workers", str(bare_python)) as master:
         done = subprocess.run(
             [sys.executable, str(script), master, dsn, str(tmp_path)],
