@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -482,6 +483,7 @@ def test_the_plugin(server: str, tmp_path: Path, server_dsn: str) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", *loaded, *arguments, "-p", "no:django"],
         cwd=tmp_path,
+        env={name: text for name, text in os.environ.items() if not name.startswith("PYTEST_")},
         capture_output=True,
         text=True,
         timeout=250,
