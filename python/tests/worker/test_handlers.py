@@ -476,10 +476,6 @@ def test_bad_workers_are_refused(dsn: str, client: Client) -> None:
         Worker(dsn, capacity=0)
     with pytest.raises(ValueError, match="needs a handler"):
         Worker(dsn).run()
-    worker = Worker(dsn)
-    worker.handler("no such queue")(lambda job: None)
-    with pytest.raises(pgbaton.UnknownQueue):
-        worker.run()
     nowhere = Worker("host=/nowhere dbname=x")
     nowhere.handler("mail")(lambda job: None)
     with pytest.raises(psycopg.OperationalError):
