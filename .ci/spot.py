@@ -29,7 +29,7 @@ def readable(path: Path) -> str:
     text = re.sub(variable, r"\1 record", text, flags=re.MULTILINE)
     text = re.sub(r"\bopen v_\w+\((.*)\);", r"perform \1;", text)
     text = re.sub(r"\breturn next (?=pgbaton\.)", "perform ", text)
-    if path.parent.name == "internal" and "set search_path" not in text:
+    if "internal" in path.parts and "set search_path" not in text:
         pinned = r"\1\nset search_path = pg_catalog, pg_temp"
         text = re.sub(r"^(language \w+\b.*)$", pinned, text, count=1, flags=re.MULTILINE)
     return text
@@ -37,7 +37,7 @@ def readable(path: Path) -> str:
 
 def main() -> int:
     head = (ROOT / "sql" / "wrap" / "head.sql").read_text()
-    sources = [*ROOT.glob("functions/*/*.sql"), *ROOT.glob("sql/*/*.sql")]
+    sources = [*ROOT.glob("functions/**/*.sql"), *ROOT.glob("sql/*/*.sql")]
     with tempfile.TemporaryDirectory() as folder:
         copies = []
         for path in sorted(sources):

@@ -174,7 +174,7 @@ def facts() -> dict[str, str]:
     errors = ROOT / "docs" / "errors.md"
     documented = errors.read_text("utf-8") if errors.exists() else ""
     return {
-        "audiences": ",".join(f"{f.parent.name}/{f.stem}" for f in functions),
+        "audiences": ",".join(f"{_assemble.audience_of(f)}/{f.stem}" for f in functions),
         "documented_codes": ",".join(sorted(set(re.findall(r"\bPB\d{3}\b", documented)))),
     }
 

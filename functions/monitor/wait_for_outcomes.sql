@@ -4,8 +4,8 @@ language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-    v_until constant timestamptz := pgbaton._after(clock_timestamp(), max_wait);
     v_ids constant bigint[] := array(select distinct i.id from unnest(job_ids) as i (id));
+    v_left double precision := extract(epoch from max_wait);
     v_pause double precision := 0.01;
     v_ended bigint;
 begin
@@ -18,14 +18,16 @@ begin
     end if;
     loop
         v_ended := (select count(*) from pgbaton.job_outcomes(job_ids));
-        exit when v_ended = cardinality(v_ids) or clock_timestamp() >= v_until;
+        exit when v_ended = cardinality(v_ids) or v_left <= 0;
         if not pgbaton._is_read_committed() then
             raise exception using
                 errcode = 'object_not_in_prerequisite_state',
                 message = 'jobs that end from now on are not seen in this transaction',
                 hint = 'Wait in a transaction of isolation level read committed.';
         end if;
-        perform pg_sleep(least(v_pause, extract(epoch from v_until - clock_timestamp())::double precision));
+        v_pause := least(v_pause, v_left);
+        perform pg_sleep(v_pause);
+        v_left := v_left - v_pause;
         v_pause := least(v_pause * 1.5, 0.5);
     end loop;
     return query select * from pgbaton.job_outcomes(job_ids);

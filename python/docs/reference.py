@@ -35,10 +35,10 @@ def main() -> None:
     lines = ["# Reference", "", f"The functions of pgbaton {_assemble.version(root)}.", ""]
     audience = ""
     for file in _assemble.function_files(root):
-        if file.parent.name == "internal":
+        if _assemble.audience_of(file) == "internal":
             continue
-        if file.parent.name != audience:
-            audience = file.parent.name
+        if _assemble.audience_of(file) != audience:
+            audience = _assemble.audience_of(file)
             lines += [f"## {TITLES[audience]}", "", f"Role: {_assemble.ROLES_OF[audience]}", ""]
         lines += describe(file.stem, *rows[file.stem])
     (root / "docs" / "reference.md").write_text("\n".join(lines).rstrip() + "\n")

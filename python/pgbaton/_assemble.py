@@ -87,9 +87,12 @@ def earlier_releases(root: Path) -> list[str]:
 
 
 def function_files(root: Path) -> list[Path]:
-    """All function files by audience and name; each must define the function it is named for."""
+    """All function files by audience and name; each must define the function it is named for.
+
+    Within an audience they may stand in rooms, folders by subject, which change nothing here.
+    """
     folders = [root / "functions" / audience for audience in ROLES_OF]
-    files = [file for folder in folders for file in sorted(folder.glob("*.sql"))]
+    files = [f for folder in folders for f in sorted(folder.rglob("*.sql"), key=_name_of)]
     for file in files:
         names = _CREATE.findall(file.read_text())
         if names != [file.stem]:
@@ -100,6 +103,15 @@ def function_files(root: Path) -> list[Path]:
     if strangers:
         raise SourceError(f"{min(strangers).relative_to(root)} is in no audience folder")
     return files
+
+
+def audience_of(file: Path) -> str:
+    """The top folder, which says who may call it."""
+    return next(folder.name for folder in file.parents if folder.parent.name == "functions")
+
+
+def _name_of(file: Path) -> str:
+    return file.name
 
 
 def callees_first(files: list[Path]) -> list[Path]:
@@ -128,7 +140,7 @@ def grants(files: list[Path]) -> str:
         "revoke all on all routines in schema pgbaton from public;",
     ]
     for file in files:
-        roles = ALL_ROLES if file.stem == "version" else ROLES_OF[file.parent.name]
+        roles = ALL_ROLES if file.stem == "version" else ROLES_OF[audience_of(file)]
         if roles:
             lines.append(f"grant execute on routine pgbaton.{file.stem} to {roles};")
     return "\n".join(lines) + "\n"

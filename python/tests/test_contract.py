@@ -87,7 +87,7 @@ def functions(database: str) -> dict[str, Function]:
 
 def public_names() -> set[str]:
     files = _assemble.function_files(_assemble.source_root())
-    return {file.stem for file in files if file.parent.name in AUDIENCES}
+    return {file.stem for file in files if _assemble.audience_of(file) in AUDIENCES}
 
 
 def default_texts(arguments: str) -> dict[str, str]:

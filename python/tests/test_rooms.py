@@ -16,7 +16,7 @@ PACKAGE = Path(pgbaton.__file__).parent
 # From the ground up: a room is a folder or file of the package, and imports from lower floors only.
 FLOORS = [
     ["_assemble", "_extras", "_json_text", "_jsonb", "_text", "embedded", "errors"],
-    ["_arguments", "install", "models"],
+    ["_arguments", "_spark_zip", "install", "models"],
     ["_calls", "_codec", "_leases", "_listening", "_tracing"],
     ["_foreign"],
     ["_async", "_sync"],

@@ -114,7 +114,7 @@ def test_an_extension_is_dumped_and_restored(
     load = [frozen.PSQL, "-Xq1", "-v", "ON_ERROR_STOP=1", "-f", dumped, restored]
     subprocess.run(load, check=True, stdout=subprocess.DEVNULL)
     with psycopg.connect(restored) as conn:
-        conn.execute((frozen.CHECKOUT / "functions/internal/_now.sql").read_text().encode())
+        conn.execute((frozen.CHECKOUT / "functions/internal/time/_now.sql").read_text().encode())
     goes_on(restored, before)
 
 
