@@ -11,11 +11,11 @@ from pgbaton import _assemble
 FLOORS = [
     ["time"],
     ["check"],
-    ["who"],
+    ["find", "who"],
     ["spans", "wake"],
-    ["claim", "find", "keys"],
-    ["end", "enqueue"],
-    ["retention", "stats"],
+    ["claim", "keys"],
+    ["end", "enqueue", "stats"],
+    ["retention"],
     ["staging"],
     ["upkeep"],
 ]
