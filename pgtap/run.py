@@ -170,7 +170,7 @@ class Target:
 
 def facts() -> dict[str, str]:
     """What the repository says and the catalog does not, for conventions.pg."""
-    functions = sorted((ROOT / "functions").glob("*/*.sql"))
+    functions = _assemble.function_files(ROOT)
     errors = ROOT / "docs" / "errors.md"
     documented = errors.read_text("utf-8") if errors.exists() else ""
     return {
