@@ -17,8 +17,9 @@ begin
             hint = 'Wait for a day at most, and call again.';
     end if;
     loop
+        exit when v_left <= 0;
         v_ended := (select count(*) from pgbaton.job_outcomes(job_ids));
-        exit when v_ended = cardinality(v_ids) or v_left <= 0;
+        exit when v_ended = cardinality(v_ids);
         if not pgbaton._is_read_committed() then
             raise exception using
                 errcode = 'object_not_in_prerequisite_state',
@@ -37,6 +38,6 @@ comment on function pgbaton.wait_for_outcomes(bigint[], interval) is
 'Waits until all of these jobs have ended, but for max_wait (0 to 1 day) at most, and returns what job_outcomes returns
 then: fewer rows than jobs when some have not ended; call again to go on waiting. It looks after 10 ms, then less and
 less often, twice a second in the end; nobody else does anything for it. For psql and short waits: the statement that
-waits holds back vacuum as any long one does. The clients look by job_outcomes instead. Enqueue and commit first: what
-this transaction enqueued nobody else can run.
+waits holds back vacuum as any long one does. Clients look with a max_wait of 0 again and again. Enqueue and commit
+first: what this transaction enqueued nobody else can run.
 Raises 22004 or 22023, or 55000 above read committed when one has not ended.';

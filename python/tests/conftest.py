@@ -16,7 +16,7 @@ from typing import Any, LiteralString
 
 import psycopg
 import pytest
-from invariants import assert_sound, empty
+from invariants import assert_sound, empty, empty_public
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 from sessions import Clock, Session
@@ -128,6 +128,7 @@ def open_session(races_dsn: str) -> Iterator[Callable[[], Session]]:
     opened: list[Session] = []
     with psycopg.connect(races_dsn, autocommit=True) as observer:
         empty(observer)
+        empty_public(observer)
 
         def open_one() -> Session:
             opened.append(Session(races_dsn, observer))

@@ -128,12 +128,18 @@ def assert_sound(conn: psycopg.Connection[Any]) -> None:
         assert not broken, f"{rule}: broken by {broken}"
 
 
-def empty(conn: psycopg.Connection[Any]) -> None:
-    """Leaves tables of pgbaton without rows, its sequences at their start, nothing in public."""
+def empty_public(conn: psycopg.Connection[Any]) -> None:
+    """Leaves nothing of earlier tests in schema public."""
     conn.execute("""
         drop schema public cascade;
         create schema public authorization pg_database_owner;
         grant usage on schema public to public;
+    """)
+
+
+def empty(conn: psycopg.Connection[Any]) -> None:
+    """Leaves all tables of pgbaton without rows and all sequences at their start."""
+    conn.execute("""
         do $$
         declare
             v_table regclass;

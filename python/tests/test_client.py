@@ -361,7 +361,7 @@ def test_strangely_quoted_queue_names_are_names(client: Client) -> None:
 def test_left_out_and_null_are_told_apart_where_it_matters(client: Client) -> None:
     client.create_queue("unlimited", max_attempts=None)
     attempts = {info.queue: info.max_attempts for info in client.list_queues()}
-    assert attempts == {"mail": 3, "orders": 3, "unlimited": None}
+    assert attempts == {"mail": 20, "orders": 20, "unlimited": None}
     assert client.get_job(client.enqueue_job("mail")).payload == {}
     assert client.get_job(client.enqueue_job("mail", None)).payload is None
     assert client.get_job(client.enqueue_job("mail", priority=None)).priority == 100

@@ -16,10 +16,13 @@ from typing import Any
 
 import psycopg
 import pytest
+import yaml
 from psql_pages import run, steps
 from psycopg.conninfo import make_conninfo
+from typer.testing import CliRunner
 
 from pgbaton import Client, _assemble
+from pgbaton.cli import app
 
 ROOT = _assemble.source_root()
 DOCS = ROOT / "docs"
@@ -33,6 +36,13 @@ RUN_BY = {
     ("README.md", "sh"): HERE,
     ("README.md", "python"): HERE,
     ("docs/cli.md", "sh"): HERE,
+    ("docs/django.md", "python"): "apps/test_examples.py",
+    ("docs/django.md", "sh"): "apps/test_examples.py",
+    ("docs/fastapi.md", "python"): "apps/test_examples.py",
+    ("docs/fastapi.md", "sh"): "apps/test_examples.py",
+    ("docs/flask.md", "python"): "apps/test_examples.py",
+    ("docs/flask.md", "sh"): "apps/test_examples.py",
+    ("docs/hooks.md", "python"): "worker/test_tasks_docs.py",
     ("docs/http.md", "sh"): HERE,
     ("docs/http.md", "sql"): HERE,
     ("docs/http.md", "toml"): HERE,
@@ -46,11 +56,17 @@ RUN_BY = {
     ("docs/python.md", "python"): "test_python_docs.py",
     ("docs/scale.md", "python"): "spark/test_scale.py",
     ("docs/spark.md", "python"): "spark/test_spark_pages.py",
+    ("docs/sqlalchemy.md", "python"): "apps/test_examples.py",
+    ("docs/sqlalchemy.md", "sh"): "apps/test_examples.py",
+    ("docs/tasks.md", "python"): "worker/test_tasks_docs.py",
+    ("docs/tasks.md", "sql"): "worker/test_tasks_docs.py",
+    ("docs/testing.md", "python"): "apps/test_examples.py",
     ("docs/troubleshooting.md", "sql"): "test_troubleshooting.py",
     ("docs/tutorial.md", "sql"): "test_tutorial.py",
     ("docs/webhooks.md", "python"): "test_ordered_webhooks.py",
     ("docs/webhooks.md", "sql"): "test_ordered_webhooks.py",
     ("docs/worker.md", "python"): "worker/test_worker_docs.py",
+    ("docs/worker.md", "yaml"): HERE,
 }
 # Lines that no test runs: what they start is run by make check itself, or changes the machine.
 NOT_RUN = {
@@ -248,3 +264,13 @@ def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port: int = taken.getsockname()[1]
     return port
+
+
+def test_the_yaml_of_the_worker_page() -> None:
+    [text] = blocks("docs/worker.md", "yaml")
+    [container] = yaml.safe_load(text)["spec"]["containers"]
+    assert container["command"][-2:] == ["--health", ":8080"]
+    probes = {container[f"{kind}Probe"]["httpGet"]["path"] for kind in ("liveness", "readiness")}
+    assert probes == {"/healthz", "/readyz"}
+    help_of_run = CliRunner().invoke(app, ["worker", "run", "--help"], env={"COLUMNS": "200"})
+    assert "--health" in help_of_run.output

@@ -64,9 +64,9 @@ class MonitorCalls(Caller):
     ) -> list[JobOutcome]:
         """Waits until these jobs have ended, and returns how.
 
-        It looks with job_outcomes, after 10 ms, then less and less often, twice a second in the
-        end. The connection is free in between: many may wait over one client, and it works through
-        PgBouncer. Enqueue and commit first.
+        It looks after 10 ms, then less and less often, twice a second in the end. The connection is
+        free in between: many may wait over one client, and it works through PgBouncer. Enqueue and
+        commit first.
 
         Args:
             job_ids (Iterable[int]): which.
@@ -90,7 +90,12 @@ class MonitorCalls(Caller):
         until = monotonic() + wait.total_seconds()
         pause = 0.01
         while True:
-            ended = await self.job_outcomes(wanted)
+            ended = await self._rows(
+                JobOutcome,
+                "wait_for_outcomes",
+                {"job_ids": integers(wanted)},
+                max_wait=interval(timedelta()),
+            )
             left = until - monotonic()
             if len(ended) == len(wanted) or left <= 0:
                 return ended

@@ -325,7 +325,9 @@ class JobStream:
     async def _fail_unreadable(self, jobs: list[ClaimedJob]) -> None:
         """Those whose payload nobody here can read; no attempt would change that."""
         bad = {job.id: str(job.payload) for job in jobs if isinstance(job.payload, UnreadableJson)}
-        await self._client.fail_jobs(bad, bad.values(), jobs[0].lease_token, retryable=False)
+        await self._client.fail_jobs(
+            list(bad), list(bad.values()), jobs[0].lease_token, retryable=False
+        )
 
     def wake(self) -> None:
         """Looks for work, and goes to sleep again if there is none."""

@@ -170,8 +170,7 @@ def foreach_batch(
         dsn (str): connection string or URL, as psycopg takes it.
         stream_id (str): name of the stream. A stream that starts over with a new checkpoint needs
             a new name, since its batches are numbered anew; so does a second write of its batches.
-        payload, key, order_by, priority, job_type, tags, run_at, dedup, partitions, on_bad_rows,
-            bad_rows_queue: as in `enqueue`.
+        payload (str | Column | list[str]): this and what follows: as in `enqueue`.
 
     Returns:
         Callable: takes the DataFrame and the number of a batch. Raises what `enqueue` raises,

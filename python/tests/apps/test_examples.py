@@ -199,6 +199,7 @@ def test_the_tests_of_the_sqlalchemy_application(run: Callable[..., str], server
     loaded = ("-p", "pytest_pgbaton") if not is_installed() else ()
     said = run(
         *("-m", "pytest", "-q", "-c", os.devnull, "--rootdir", "."),
+        *("-o", "asyncio_default_fixture_loop_scope=function"),
         *loaded,
         *("--pgbaton-dsn", server_dsn, "-W", "error", "test_sqlalchemy_app.py"),
     )
@@ -211,9 +212,11 @@ def is_installed() -> bool:
     return any(point.value == "pytest_pgbaton" for point in entry_points(group="pytest11"))
 
 
-@pytest.mark.parametrize("page", ["django", "fastapi", "flask", "sqlalchemy", "testing"])
+@pytest.mark.parametrize(
+    "page", ["django.md", "fastapi.md", "flask.md", "sqlalchemy.md", "testing.md"]
+)
 def test_the_pages_show_the_examples(page: str) -> None:
-    text = (ROOT / "docs" / f"{page}.md").read_text()
+    text = (ROOT / "docs" / page).read_text()
     shown = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     assert shown
     files = [*EXAMPLES.glob("*_app.py"), *SHOP.rglob("*.py")]

@@ -41,5 +41,6 @@ def client(dsn: str) -> Iterator[Client]:
 
 
 @pytest.fixture
-def run() -> Command:
+def run(monkeypatch: pytest.MonkeyPatch) -> Command:
+    monkeypatch.delenv("COLUMNS", raising=False)  # which other tests' libraries may set
     return Command(CliRunner())

@@ -33,6 +33,6 @@ def test_the_page_is_up_to_date(generator: ModuleType) -> None:
 def test_every_command_has_help(run: Command) -> None:
     words = [[c] for c in COMMANDS] + [[g, c] for g, (_, part) in GROUPS.items() for c in part]
     for *group, command in words:
-        name = command.__name__.rstrip("_")
+        name = command.__name__.rstrip("_").replace("_", "-")
         said = run.out(*group, name, "--help")
         assert str(command.__doc__).split(".")[0][:40] in said

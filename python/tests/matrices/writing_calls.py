@@ -381,6 +381,7 @@ LEFT_OUT = {
     "ended_jobs_offset": "reads",
     "get_job": "reads",
     "job_attempts": "reads",
+    "wait_for_outcomes": "reads",
     "why_not_running": "reads",
 }
 

@@ -42,6 +42,7 @@ ONLY_SHOWN = {
     ("audit", "at"),
     ("inbox_row", "run_at"),
     ("job", "created_at"),
+    ("job_error", "claimed_at"),
     ("job_error", "failed_at"),
     ("job_history", "claimed_at"),
     ("job_history", "run_at"),

@@ -191,7 +191,7 @@ def test_one_call_reads_no_more_than_the_two(
             db.rows("select pgbaton.complete_claim(%s)", left)
             assert job
     # It passes the entries of the jobs that it has just ended, once.
-    assert cost["one"][0] <= cost["two"][0] + 2, cost
+    assert cost["one"][0] <= cost["two"][0] * 1.01 + 2, cost
     assert cost["one"][1] <= cost["two"][1] + size + 2, cost
 
 

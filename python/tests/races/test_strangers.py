@@ -40,8 +40,9 @@ class Stranger:
 
     numbers = itertools.count()
 
-    def __init__(self, which: int, session: Session, db: Session) -> None:
+    def __init__(self, which: int, session: Session, db: Session, policy: str) -> None:
         self.which = which
+        self.policy = policy
         self.session = session
         self.db = db
         self.labels = ""
@@ -199,7 +200,7 @@ def strangers(
     one, other = open_session(), open_session()
     one.never_waits()
     other.never_waits()
-    return Stranger(0, one, db), Stranger(1, other, db)
+    return Stranger(0, one, db, request.param), Stranger(1, other, db, request.param)
 
 
 def meet(strangers: tuple[Stranger, Stranger], f: str, g: str) -> None:
@@ -227,6 +228,8 @@ def test_producers_and_the_labels_of_each_other(
     strangers: tuple[Stranger, Stranger], sound: Sound
 ) -> None:
     for f, g in itertools.product(PRODUCING, repeat=2):
+        if {f, g} == {"enqueue_inbox"} and strangers[0].policy != "standard":
+            continue  # writers of keys through the view take turns: docs/spark.md says why
         meet(strangers, f, g)
     sound()
 

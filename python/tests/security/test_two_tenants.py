@@ -177,6 +177,7 @@ def values_at(victim: Tenant, offset: dict[str, Any]) -> dict[str, list[Any]]:
         "attempt": [victim.attempt],
         "attempts": [[victim.attempt]],
         "expected": [1],
+        "priority": [100],
         "key": [["path"], [victim.its("path")]],
         "prefix": [[], ["path"], [victim.its("path")]],
         "tags": [[], [victim.its("tag")]],
