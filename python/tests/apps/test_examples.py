@@ -169,8 +169,8 @@ def test_django(run: Callable[..., str], running: Any, environment: dict[str, st
         result = f"{address}/results/{placed.json()['result_id']}"
         until(lambda: httpx.get(result).json() == {"status": "SUCCESSFUL"}, worker)
         assert MAIL in worker.read_text()
-    with Client(environment["DATABASE_URL"]) as client:
-        assert client.queue_stats("parcels")[0].completed == 2
+        with Client(environment["DATABASE_URL"]) as client:
+            until(lambda: client.queue_stats("parcels")[0].completed == 2, worker)
 
 
 def test_the_tests_of_the_django_project(run: Callable[..., str]) -> None:
