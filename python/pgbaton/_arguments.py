@@ -196,6 +196,8 @@ def texts(values: Iterable[str | None] | None) -> Argument:
 
 
 def integers(values: Iterable[int] | None) -> Argument:
+    if isinstance(values, Mapping):  # what came of each job, by its id
+        values = values.keys()
     return None if values is None else array(map(integer, several(values)))
 
 

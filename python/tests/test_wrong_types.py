@@ -41,7 +41,11 @@ KINDS: dict[str, tuple[Any, list[Any]]] = {
     "datetime": (NOW, ["2030-01-01T00:00Z", 5, date(2030, 1, 1), time(1), object]),
     "Json": ({}, [object, b"a", {1}, NOW, 1j]),
     "Iterable[str]": (["a"], [*LISTS, *([wrong] for wrong in TEXTS)]),
-    "Iterable[int]": ([1], [*LISTS, *([wrong] for wrong in INTEGERS)]),
+    # A dict by id is the list of its ids.
+    "Iterable[int]": (
+        {1: None},
+        [*(w for w in LISTS if not isinstance(w, dict)), *([wrong] for wrong in INTEGERS)],
+    ),
     "Iterable[Interval]": (["1 hour"], [*LISTS, *([wrong] for wrong in DURATIONS)]),
     "Iterable[Json]": ([1], [*LISTS, [object]]),
     "Iterable[Iterable[str]]": ([["a"]], [*LISTS, ["ab"], [5]]),
