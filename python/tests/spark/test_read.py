@@ -211,7 +211,10 @@ def test_bad_options_are_named(spark: SparkSession, dsn: str, queues: None) -> N
         ("option partitions is two: pass a whole number", {"dsn": dsn, "partitions": "two"}),
         ("option partitions is 0", {"dsn": dsn, "partitions": "0"}),
         ('no option "quue" for read: did you mean "queue"', {"dsn": dsn, "quue": "mail"}),
-        ('no option "zzz" for read: there are dsn, password, queue', {"dsn": dsn, "zzz": "1"}),
+        (
+            'no option "zzz" for read: there are dsn, password, dsn_read, queue',
+            {"dsn": dsn, "zzz": "1"},
+        ),
         ('"startingoffsets" for read: it is one of readStream', {"startingOffsets": "latest"}),
         ('"micro_batch" for read: there are', {"micro_batch": "true"}),
         ("option since is", {"dsn": dsn, "since": "yesterday"}),
