@@ -92,6 +92,7 @@ def enqueue_by_key() -> Callable[..., list[queue.Enqueued]]:
     return found
 
 
+@pytest.mark.proof
 def test_two_servers_by_hash_of_the_key_exactly_once(
     spark: SparkSession,
     primary: Server,

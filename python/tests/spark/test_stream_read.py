@@ -162,10 +162,10 @@ def test_what_the_progress_of_a_stream_says(
     assert [progress["numInputRows"] for progress in told] == [100, 100, 100]
     ends = [json.loads(progress["sources"][0]["endOffset"]) for progress in told]
     assert [set(end) for end in ends[:2]] == [{"from", "until", "last_id"}] * 2
-    assert {"xid", "at"} <= set(ends[2])
+    assert {"xid", "next_at"} <= set(ends[2])
     assert ends[2] == ends[0]["until"]
     [(now,)] = conn.execute("select extract(epoch from now()) * 1000000").fetchall()
-    assert 0 <= now - ends[2]["at"] < 600_000_000
+    assert 0 <= now - ends[2]["next_at"] < 600_000_000
 
 
 def test_a_job_that_ended_twice_is_in_one_range_for_each_time(
