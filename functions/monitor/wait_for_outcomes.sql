@@ -40,4 +40,4 @@ then: fewer rows than jobs when some have not ended; call again to go on waiting
 less often, twice a second in the end; nobody else does anything for it. For psql and short waits: the statement that
 waits holds back vacuum as any long one does. Clients look with a max_wait of 0 again and again. Enqueue and commit
 first: what this transaction enqueued nobody else can run.
-Raises 22004 or 22023, or 55000 above read committed when one has not ended.';
+Raises 22004, 22023 or 2202E, or 55000 above read committed when one has not ended.';

@@ -43,13 +43,11 @@ DEFAULT: Final = Default.DEFAULT
 """Stands for an argument that is left out where None is a value of its own."""
 
 
-class NewJob(TypedDict, total=False):
-    """One job of `enqueue_jobs`; the keys mean what the parameters of `enqueue_job` mean."""
+class JobOptions(TypedDict, total=False):
+    """Options of a job, as `enqueue_job` has them; what is left out is the server's default."""
 
-    payload: Json
     priority: int
     singleton_key: str | None
-    job_type: str
     tags: Iterable[str]
     run_at: datetime | None
     delay: Interval | None
@@ -61,6 +59,13 @@ class NewJob(TypedDict, total=False):
     dedup_id: str | None
     on_duplicate: str
     headers: Mapping[str, str] | None
+
+
+class NewJob(JobOptions, total=False):
+    """One job of `enqueue_jobs`; the keys mean what the parameters of `enqueue_job` mean."""
+
+    payload: Json
+    job_type: str
 
 
 class JobSearch(TypedDict, total=False):
@@ -196,9 +201,7 @@ def texts(values: Iterable[str | None] | None) -> Argument:
 
 
 def integers(values: Iterable[int] | None) -> Argument:
-    if isinstance(values, Mapping):  # what came of each job, by its id
-        values = values.keys()
-    return None if values is None else array(map(integer, several(values)))
+    return None if values is None else array(map(integer, several_ids(values)))
 
 
 def intervals(values: Iterable[Interval] | None) -> Argument:
@@ -282,6 +285,11 @@ def several(values: Iterable[Any]) -> Iterable[Any]:
     if not isinstance(values, Iterable):
         raise not_what_is_wanted(values, "a list", "a list")
     return values
+
+
+def several_ids(values: Iterable[int]) -> Iterable[int]:
+    """What came of each job, by its id, is a list of ids too."""
+    return values.keys() if isinstance(values, Mapping) else several(values)
 
 
 def _storable(value: str) -> str:

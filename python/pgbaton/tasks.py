@@ -5,14 +5,14 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Coroutine, Iterable, Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import cached_property, update_wrapper
 from operator import attrgetter
-from typing import Any, Generic, ParamSpec, TypedDict, TypeVar, Unpack, get_type_hints, overload
+from typing import Any, Generic, ParamSpec, TypeVar, Unpack, get_type_hints, overload
 from uuid import UUID
 
 from pgbaton._arguments import (
-    Interval,
+    JobOptions,
     Json,
     NewJob,
     check_duration,
@@ -35,24 +35,6 @@ KEYS = (str, int, UUID)
 
 class BadArguments(ValueError):
     """Arguments that a task does not take: refused when it is enqueued, else the job fails."""
-
-
-class JobOptions(TypedDict, total=False):
-    """Options of a job, as `enqueue_job` has them; what is left out is the server's default."""
-
-    priority: int
-    singleton_key: str | None
-    tags: Iterable[str]
-    run_at: datetime | None
-    delay: Interval | None
-    max_attempts: int | None
-    retry_delay: Interval | None
-    retry_backoff: bool | None
-    backoff_schedule: Iterable[Interval] | None
-    keys_if_undelivered: Iterable[Iterable[str]] | None
-    dedup_id: str | None
-    on_duplicate: str
-    headers: Mapping[str, str] | None
 
 
 class Task(Generic[P, R]):

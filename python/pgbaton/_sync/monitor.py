@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import timedelta
 from time import monotonic, sleep
 
@@ -17,7 +17,7 @@ from pgbaton._arguments import (
     integers,
     interval,
     job_filter,
-    several,
+    several_ids,
     text,
     texts,
 )
@@ -80,7 +80,7 @@ class MonitorCalls(Caller):
             psycopg.errors.NullValueNotAllowed: a None among them.
             ValueError: max_wait is negative, or more than a day.
         """
-        given = list(job_ids) if isinstance(job_ids, Mapping) else list(several(job_ids))
+        given = list(several_ids(job_ids))
         integers(given)  # raises what is wrong with them
         check_duration(max_wait)
         wanted = list(dict.fromkeys(given))
