@@ -88,7 +88,8 @@ create table pgbaton.job (
     payload jsonb not null,
     constraint job_pkey primary key (id, day)
 ) partition by range (day);
-comment on table pgbaton.job is 'What was enqueued: written once. Only change_priority updates it, the lane. One partition a day.';
+comment on table pgbaton.job is
+'What was enqueued: written once. Only change_priority updates it, the lane. One partition a day.';
 comment on column pgbaton.job.id is 'Job id.';
 comment on column pgbaton.job.created_at is 'When it was enqueued.';
 comment on column pgbaton.job.day is 'UTC day of created_at; the partition.';
