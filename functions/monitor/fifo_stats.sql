@@ -22,7 +22,7 @@ begin
         )
     from (
         select s.queue_id, s.singleton_key, sum(s.hi - s.lo + 1)::bigint as depth
-        from pgbaton.span as s
+        from only pgbaton.span as s
         where s.singleton_key is not null and (v_queue_ids is null or s.queue_id = any (v_queue_ids))
             -- A dead letter of a key that went on is not in its line.
             and not (s.state = 'failed' and s.held_key is null)
@@ -30,7 +30,7 @@ begin
     ) as c
     cross join lateral (select n.name, n.policy from pgbaton.queue as n where n.id = c.queue_id offset 0) as q
     left join lateral (
-        select n.* from pgbaton.span as n
+        select n.* from only pgbaton.span as n
         where n.queue_id = c.queue_id and n.singleton_key = c.singleton_key
             and n.slot is not null and n.held_key is not null
         offset 0

@@ -23,7 +23,7 @@ begin
     ) as i
     left join lateral (
         select n.lo, n.state, n.day, n.changed_at from pgbaton.span as n
-        where n.lo > i.id - 64 and n.lo <= i.id and n.hi >= i.id and i.id = any (v_mine)
+        where pgbaton._covers(n.lo, n.hi, i.id) and i.id = any (v_mine)
         order by n.lo desc
         limit 1
     ) as s on true
@@ -31,7 +31,7 @@ begin
         select n.state, n.day, n.resolution, n.finished_at from pgbaton.job as j
         cross join lateral (
             select o.* from pgbaton.job_history as o
-            where o.day = j.day and o.lo > j.id - 64 and o.lo <= j.id and o.hi >= j.id
+            where o.day = j.day and pgbaton._covers(o.lo, o.hi, j.id)
             limit 1
         ) as n
         where j.id = i.id and s.lo is null and i.id = any (v_mine)

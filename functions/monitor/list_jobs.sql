@@ -26,13 +26,13 @@ begin
             s.started_at, case when s.state = 'failed' then s.changed_at end as ended_at, s.worker_id,
             s.held_key is not null as holds_key
         from pgbaton.span as s
-        where s.lo > i.id - 64 and s.lo <= i.id and s.hi >= i.id
+        where pgbaton._covers(s.lo, s.hi, i.id)
         union all
         select
             h.day, h.queue_id, h.lane_id, h.state, h.resolution, h.attempt, h.extra_attempts, h.run_at, h.claimed_at,
             h.started_at, h.finished_at, h.worker_id, false
         from pgbaton.job_history as h
-        where h.lo > i.id - 64 and h.lo <= i.id and h.hi >= i.id
+        where pgbaton._covers(h.lo, h.hi, i.id)
         offset 0
     ) as r
     cross join lateral (

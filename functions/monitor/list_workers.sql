@@ -14,8 +14,8 @@ begin
     return query
     with running as (
         select a.worker_id, a.queue_id, sum(a.hi - a.lo + 1)::bigint as jobs
-        from pgbaton.span as a
-        where a.lease_until is not null and (v_allowed is null or a.queue_id = any (v_allowed))
+        from pgbaton.held_span as a
+        where (v_allowed is null or a.queue_id = any (v_allowed))
         group by a.worker_id, a.queue_id
     ), asleep as (
         select a.worker_id, min(a.asleep_at) as asleep_at

@@ -39,7 +39,7 @@ begin
     ) as j on true
     left join (
         select s.queue_id, count(*) as keys, min(s.changed_at) as since, max(r.retry_count) as retries
-        from pgbaton.span as s
+        from only pgbaton.span as s
         left join lateral (
             select n.retry_count from pgbaton.job_report as n where n.job_id = s.lo and n.day = s.day offset 0
         ) as r on true

@@ -18,13 +18,13 @@ begin
         case when s.state in ('pending', 'retry', 'unknown_retry') then s.run_at end
     from pgbaton.queue as q
     cross join lateral (
-        select n.* from pgbaton.span as n
+        select n.* from only pgbaton.span as n
         where n.queue_id = q.id and n.slot is not null and n.held_key is not null
             and (n.state = 'failed' or include_busy or (n.state = 'retry' and not n.ready))
         offset 0
     ) as s
     cross join lateral (
-        select coalesce(sum(n.hi - n.lo + 1), 0)::bigint as jobs from pgbaton.span as n
+        select coalesce(sum(n.hi - n.lo + 1), 0)::bigint as jobs from only pgbaton.span as n
         where n.queue_id = s.queue_id and n.singleton_key = s.held_key and n.state = 'waiting'
         offset 0
     ) as w

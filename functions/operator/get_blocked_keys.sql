@@ -12,7 +12,7 @@ declare
 begin
     perform pgbaton._require_action(v_queue, 'operate');
     return query
-    select s.held_key from pgbaton.span as s
+    select s.held_key from only pgbaton.span as s
     where s.queue_id = v_queue.id and s.state = 'failed' and not s.ready and s.run_at is null
         and s.held_key is not null
     order by s.held_key;

@@ -24,7 +24,7 @@ begin
         select f.span
         from pgbaton.queue as q
         cross join lateral (
-            select s::pgbaton.span as span, s.changed_at, s.lo from pgbaton.span as s
+            select s::pgbaton.span as span, s.changed_at, s.lo from only pgbaton.span as s
             where s.state = 'failed' and not s.ready and s.run_at is null and s.queue_id = q.id
             order by s.run_at desc, s.queue_id desc, s.changed_at desc, s.lo desc
             limit max_rows::bigint + row_offset

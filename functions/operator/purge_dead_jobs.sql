@@ -15,7 +15,7 @@ begin
     v_spans := pgbaton._carve(
         array(
             select g.id
-            from pgbaton.span as s
+            from only pgbaton.span as s
             cross join lateral generate_series(s.lo, s.hi) as g (id)
             where s.state = 'failed' and not s.ready and s.run_at is null
                 and (v_queue_ids is null or s.queue_id = any (v_queue_ids))

@@ -45,8 +45,7 @@ begin
     v_span.slot := pgbaton._slot(
         v_span.policy, v_span.state, v_span.claimed_at, v_span.attempt, v_span.held_key, v_span.lo
     );
-    insert into pgbaton.span values (v_span.*) on conflict do nothing;
-    if not found then
+    if cardinality(pgbaton._put(array[v_span], may_be_refused => true)) > 0 then
         raise exception using
             errcode = 'PB006',
             message = format('another job of the key of job %s has come to stand where it would be retried', job_id),

@@ -10,7 +10,7 @@ begin
     delete from pgbaton.paused_key as k
     where k.queue_id = v_queue.id and k.singleton_key = resume_key.singleton_key;
     if found then
-        update pgbaton.span as s
+        update only pgbaton.span as s
         set ready = true, position = nextval('pgbaton.position_seq')
         where s.lo = (pgbaton._holder(v_queue.id, resume_key.singleton_key)).lo
             and s.held_key = resume_key.singleton_key

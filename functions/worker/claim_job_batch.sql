@@ -17,15 +17,12 @@ as $$
 declare
     v_now constant timestamptz := pgbaton._now();
     v_tags constant text[] := pgbaton._normal_tags(tags);
-    v_queue_ids constant integer[] := pgbaton._claimable_queues(queues);
+    v_queues constant record := pgbaton._claimable_queues(queues);
     v_sleepers_from constant bigint := pgbaton._sleepers_from();
     v_is_tending boolean := not pgbaton._is_tended(v_now);
     v_token bigint;
     v_picked record;
-    v_merged record;
-    v_los bigint[];
-    v_resized_los bigint[];
-    v_resized_his bigint[];
+    v_spans pgbaton.span[];
     v_first_day date;
     v_last_day date;
     v_claimed_at timestamptz;
@@ -49,8 +46,8 @@ begin
             ), 0)) then
                 perform pgbaton._pass_released(pgbaton._released_from());
             end if;
-            v_picked := pgbaton._pick_spans(v_queue_ids, job_types, v_tags, v_missing);
-            exit when v_picked.first_day is not null;
+            v_picked := pgbaton._pick_spans(v_queues.ids, v_queues.plain_ids, job_types, v_tags, v_missing);
+            exit when v_picked.jobs > 0;
             if v_is_tending then
                 return;
             end if;
@@ -64,60 +61,31 @@ begin
                 for update skip locked
             ));
             if lease is not null then
-                perform pgbaton._wake_for_lease(v_queue_ids, pgbaton._after(v_now, lease));
+                perform pgbaton._wake_for_lease(v_queues.ids, pgbaton._after(v_now, lease));
             end if;
         end if;
-        v_los := v_picked.los || v_picked.lone_los;
-        v_resized_los := v_picked.resized_los;
-        v_resized_his := v_picked.resized_his;
-        if cardinality(v_picked.lone_los) > 1 and v_picked.first_day = v_picked.last_day then
-            v_merged := pgbaton._merge_neighbours(v_picked.lone_los, v_picked.lone_lane_ids);
-            v_los := v_picked.los || v_merged.los;
-            v_resized_los := v_resized_los || v_merged.resized_los;
-            v_resized_his := v_resized_his || v_merged.resized_his;
-        end if;
-
         if v_picked.has_twins then
-            perform pgbaton._set_aside(v_los);
+            perform pgbaton._set_aside(v_picked.los);
         end if;
         v_token := coalesce(v_token, nextval('pgbaton.lease_token_seq'));
         -- A later time than v_now: a job of a key is not claimed before the one before it has ended.
         v_claimed_at := pgbaton._now();
-        v_first_day := v_picked.first_day;
-        v_last_day := v_picked.last_day;
+        v_spans := null;
+        if cardinality(v_picked.his) > 0 or (v_picked.cut).lo is not null then
+            v_spans := pgbaton._lease(
+                v_picked.his, v_picked.cut, v_picked.lone_spans > 1, worker_id, v_token, v_claimed_at, lease
+            );
+        end if;
+        if cardinality(v_picked.los) > 0 then
+            v_spans := v_spans || pgbaton._lease_in_order(v_picked.los, worker_id, v_token, v_claimed_at, lease);
+        end if;
+        select min(s.day), max(s.day) into v_first_day, v_last_day from unnest(v_spans) as s;
         return query
-        with leased as (
-            update pgbaton.span as s
-            set
-                hi = coalesce(v_resized_his[array_position(v_resized_los, s.lo)], s.hi),
-                state = 'active',
-                slot = case when s.held_key is not null or s.policy = 'exclusive' then 0 end,  -- as _slot has it
-                ready = false,
-                attempt = s.attempt + 1,
-                lease_token = v_token,
-                lease_until = pgbaton._after(
-                    v_claimed_at, coalesce(lease, (select q.lease from pgbaton.queue as q where q.id = s.queue_id))
-                ),
-                claimed_at = v_claimed_at,
-                changed_at = null,
-                worker_id = claim_job_batch.worker_id
-            -- Not ready itself, or all claimable jobs may be read through span_ready_idx, those that were as well.
-            where s.lo = any (v_los) and coalesce(s.ready, false) and (s.held_key is null or not (
-                exists (
-                    select from pgbaton.paused_key as k
-                    where k.queue_id = s.queue_id and k.singleton_key = s.held_key
-                ) or exists (
-                    select from pgbaton.span as o
-                    where o.queue_id = s.queue_id and o.singleton_key = s.held_key and o.slot = 0 and o.lo <> s.lo
-                    offset 0
-                )
-            ))
-            returning s.*
-        ), in_line as (
+        with in_line as (
             select
                 s.lo, s.hi, s.day, s.attempt, s.extra_attempts, s.run_at, s.lease_until, s.singleton_key, s.position,
                 q.name as queue, q.max_attempts, l.job_type, l.tags, l.priority
-            from leased as s
+            from unnest(v_spans) as s
             -- Each by its id: joined to its queue, all lanes of the queue would be read when statistics say that they are few.
             cross join lateral (
                 select n.job_type, n.tags, n.priority from pgbaton.lane as n where n.id = s.lane_id offset 0
@@ -146,7 +114,7 @@ begin
         get diagnostics v_claimed = row_count;
         exit when v_claimed = v_picked.jobs;
         -- Of a key that is paused or broken: others instead.
-        perform pgbaton._set_aside(v_los);
+        perform pgbaton._set_aside(v_picked.los);
         v_missing := v_missing - v_claimed;
     end loop;
 end;

@@ -24,15 +24,20 @@ begin
     ) loop
         with held as materialized (
             -- Found without order, or where the table seems to be empty all of the primary key would be read in order.
-            select s.lo from pgbaton.span as s
+            select s.lo, s.hi from pgbaton.span as s
             where s.lease_token = complete_claim.lease_token
                 and (v_allowed is null or s.queue_id = any (v_allowed))
             offset 0
-        ), removed as (
-            -- Through the primary key in its order, as all do who lock several spans.
-            delete from pgbaton.span as s
-            where s.lo = any (array(select h.lo from held as h))
+        ), locked as materialized (
+            -- In order, as all do who lock several spans.
+            select s.lo, s.hi from pgbaton.span as s
+            where s.lo = any (array(select h.lo from held as h)) and s.hi = any (array(select h.hi from held as h))
                 and s.lease_token is not distinct from complete_claim.lease_token
+            order by s.lo
+            for update
+        ), removed as (
+            delete from pgbaton.span as s
+            where s.lo = any (array(select l.lo from locked as l)) and s.hi = any (array(select l.hi from locked as l))
             returning s.*
         )
         select coalesce(array_agg(r::pgbaton.span), '{}') into v_spans from removed as r;

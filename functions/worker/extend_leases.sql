@@ -18,13 +18,15 @@ begin
     perform pgbaton._check_duration('lease', lease, false);
     v_spans := pgbaton._carve(job_ids, array['active', 'cancelling']::pgbaton.job_state[], true, lease_token);
     v_now := pgbaton._now();  -- after what _carve may have waited for
-    insert into pgbaton.span
-    select
-        s.lo, s.hi, s.position, s.key_position, s.lease_token,
-        pgbaton._after(v_now, coalesce(lease, (select q.lease from pgbaton.queue as q where q.id = s.queue_id))),
-        s.claimed_at, s.started_at, s.run_at, s.changed_at, s.day, s.queue_id, s.lane_id, s.state, s.attempt,
-        s.extra_attempts, s.slot, s.ready, s.singleton_key, s.held_key, s.worker_id, s.policy
-    from unnest(v_spans) as s;
+    perform pgbaton._put(array(
+        select row(
+            s.lo, s.hi, s.position, s.key_position, s.lease_token,
+            pgbaton._after(v_now, coalesce(lease, (select q.lease from pgbaton.queue as q where q.id = s.queue_id))),
+            s.claimed_at, s.started_at, s.run_at, s.changed_at, s.day, s.queue_id, s.lane_id, s.state, s.attempt,
+            s.extra_attempts, s.slot, s.ready, s.singleton_key, s.held_key, s.worker_id, s.policy
+        )::pgbaton.span
+        from unnest(v_spans) as s
+    ));
     if lease is not null then
         perform pgbaton._wake_for_lease(
             array(select distinct s.queue_id from unnest(v_spans) as s), pgbaton._after(v_now, lease)

@@ -22,7 +22,7 @@ begin
         )::pgbaton.span
         from unnest(v_spans) as s
     );
-    insert into pgbaton.span select s.* from unnest(v_spans) as s;
+    perform pgbaton._put(v_spans);
     return query select * from pgbaton._verdicts(job_ids, v_spans, lease_token, 'cancel_requested');
 end;
 $$;

@@ -16,7 +16,7 @@ as $$
 declare
     v_now constant timestamptz := pgbaton._now();
     v_tags constant text[] := pgbaton._normal_tags(tags);
-    v_queue_ids constant integer[] := pgbaton._claimable_queues(queues);
+    v_queues constant record := pgbaton._claimable_queues(queues);
     v_from constant bigint := pgbaton._sleepers_from();
     v_is_tending boolean := not pgbaton._is_tended(v_now);
     v_is_known boolean;
@@ -49,16 +49,16 @@ begin
             v_sleeper.seen_from := coalesce(v_sleeper.seen_from, pg_current_xact_id());
             v_sleeper.is_settled := pgbaton._is_seen_by_all(v_sleeper.seen_from);
         end if;
-        if (pgbaton._lane_heads(v_queue_ids, job_types, v_tags, 1)).lane_ids is not null then
+        if (pgbaton._lane_heads(v_queues.ids, v_queues.plain_ids, job_types, v_tags, 1)).lane_ids is not null then
             wait := '0';
             exit;
         end if;
         -- A lease that somebody takes meanwhile does not end before that, or wakes who sleeps.
         wait := least(
             coalesce(max_wait, '30 seconds'),
-            (select min(q.lease) from pgbaton.queue as q where q.id = any (v_queue_ids))
+            (select min(q.lease) from pgbaton.queue as q where q.id = any (v_queues.ids))
         );
-        v_next_moment := pgbaton._next_moment(v_queue_ids, pgbaton._after(v_now, wait));
+        v_next_moment := pgbaton._next_moment(v_queues.ids, pgbaton._after(v_now, wait));
         exit when v_is_tending or v_next_moment > v_now or v_next_moment is null;
         v_is_tending := true;
     end loop;
@@ -67,7 +67,7 @@ begin
         wait := v_next_moment - v_now;
     end if;
     if not v_sleeper.is_settled or v_next_moment <= v_now
-        or exists (select from pgbaton.baton_release as r where r.queue_id = any (v_queue_ids))
+        or exists (select from pgbaton.baton_release as r where r.queue_id = any (v_queues.ids))
     then
         wait := least(wait, '0.2 seconds');
     end if;

@@ -26,7 +26,7 @@ begin
 
     return array(
         select g.id
-        from pgbaton.span as s
+        from pgbaton.held_span as s
         cross join lateral generate_series(s.lo, s.hi) as g (id)
         -- Leases that ended before are handled: of those no dead entries are read.
         where s.state in ('active', 'cancelling')

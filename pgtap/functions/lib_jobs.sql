@@ -13,7 +13,7 @@ with failure as (
 )
 
 select
-    g.id, 'live' as place, s.position + g.id - s.lo as position, s.state, s.attempt, s.lease_token, s.held_key,
+    g.id, 'live' as place, s.position + g.id - s.hi as position, s.state, s.attempt, s.lease_token, s.held_key,
     to_jsonb(s) - '{lo,hi,position}'::text[]
     || jsonb_build_object(
         'key_position', s.key_position + g.id - s.lo, 'report', to_jsonb(r), 'errors', f.errors

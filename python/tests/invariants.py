@@ -24,10 +24,24 @@ RULES: dict[str, LiteralString] = {
         where s.ready and s.state not in ('pending', 'retry', 'unknown_retry')
     """,
     "no two jobs of a key stand at the same place": """
-        select a.lo, b.lo, a.key_position, b.key_position from pgbaton.span as a
-        inner join pgbaton.span as b
-            on a.queue_id = b.queue_id and a.singleton_key = b.singleton_key and a.lo <> b.lo
-        where b.key_position between a.key_position and a.key_position + (a.hi - a.lo)
+        select n.* from (
+            select s.lo, s.hi, s.key_position, lead(s.lo) over w as next_lo,
+                lead(s.key_position) over w as next_place
+            from pgbaton.span as s
+            where s.key_position is not null
+            window w as (partition by s.queue_id, s.singleton_key order by s.key_position, s.lo)
+        ) as n
+        where n.next_place <= n.key_position + (n.hi - n.lo)
+    """,
+    "a span stands where its state and the policy of its queue say": """
+        select s.lo, s.hi, s.tableoid::regclass, s.state, s.ready, q.policy
+        from pgbaton.span as s
+        inner join pgbaton.queue as q on q.id = s.queue_id
+        where s.ready and (q.policy = 'standard')
+            <> (s.tableoid = 'pgbaton.ready_span'::regclass)
+            or (not s.ready and s.tableoid = 'pgbaton.ready_span'::regclass)
+            or (s.tableoid = 'pgbaton.leased_span'::regclass
+                and (s.lease_until is null or q.policy <> 'standard'))
     """,
     "a job lives in exactly one place": """
         select coalesce(j.id, p.id), count(p.id) from pgbaton.job as j

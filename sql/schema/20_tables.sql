@@ -7,7 +7,7 @@ comment on sequence pgbaton.job_id_seq is
 -- Positions order: uncached, so they rise with time; 64 apart, one for each job of a span.
 create sequence pgbaton.position_seq as bigint increment by 64 minvalue 64;
 comment on sequence pgbaton.position_seq is
-'Tickets in line. Job lo + k of a span stands at position + k. Up to 64 keyed jobs of one batch share one for their
+'Tickets in line, 64 apart: one for each job of a span. Up to 64 keyed jobs of one batch share one for their
 order, as long as none of them is claimable.';
 
 create sequence pgbaton.lease_token_seq as bigint cache 16;
@@ -123,16 +123,17 @@ create table pgbaton.span (
     policy pgbaton.queue_policy
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000);
 comment on table pgbaton.span is
-'Live state. A row stands for the jobs lo to hi of one lane, at most 64, that share the same state. Live spans
-never overlap. A job with a key has a span of its own, but for neighbours that wait and were never claimed. Only
-pending, retry and unknown_retry may be ready. No check constraints hold that: PostgreSQL reads them anew in every
-statement, 18 % of complete_job.
+'Live state. A row stands for the jobs lo to hi of one lane, at most 64, that share the same state; live spans never
+overlap. The table by itself (only span) has what keys and policies order, and what waits for its time or has failed;
+ready_span and leased_span inherit from it and have the rest, so that whoever reads span sees all. A job with a key has
+a span of its own, but for neighbours that wait and were never claimed. Only pending, retry and unknown_retry may be
+ready. No check constraints hold that: PostgreSQL reads them anew in every statement, 18 % of complete_job.
 Spans split and merge: a row is not an address, a job is found by its id.';
 comment on column pgbaton.span.lo is 'First job id.';
 comment on column pgbaton.span.hi is 'Last job id.';
 comment on column pgbaton.span.position is
-'Place in line: job lo + k stands at position + k. Drawn anew when a retry or a scheduled job becomes due and
-when a keyed job gets the baton.';
+'Place in line of the last job: job hi - k stands at position - k, so that a cut at the front leaves it as it is. Drawn
+anew when a retry or a scheduled job becomes due and when a keyed job gets the baton.';
 comment on column pgbaton.span.key_position is
 'Place in its key, for ever; null without a key. Job lo + k stands at key_position + k.';
 comment on column pgbaton.span.lease_token is 'Token of the claim that holds it.';
@@ -157,6 +158,31 @@ comment on column pgbaton.span.held_key is 'The key whose baton it holds, else n
 comment on column pgbaton.span.worker_id is 'Who claimed it last.';
 comment on column pgbaton.span.policy is
 'Policy of its queue when that is short, singleton, stately or exclusive.';
+
+create table pgbaton.ready_span ()
+inherits (pgbaton.span)
+with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000);
+comment on table pgbaton.ready_span is
+'Claimable spans of standard queues. Claims cut them at the front, in place and without an index entry: neither lo nor
+anything else that is indexed changes.';
+
+create table pgbaton.leased_span ()
+inherits (pgbaton.span)
+with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000);
+comment on table pgbaton.leased_span is 'Spans of standard queues that are with a worker.';
+
+-- For those who only read: what is claimable, and what is leased, wherever it stands.
+create view pgbaton.claimable_span as
+select s.* from only pgbaton.span as s where s.ready
+union all
+select s.* from pgbaton.ready_span as s;
+comment on view pgbaton.claimable_span is 'The spans of all queues that may be claimed now.';
+
+create view pgbaton.held_span as
+select s.* from only pgbaton.span as s where s.lease_until is not null
+union all
+select s.* from pgbaton.leased_span as s;
+comment on view pgbaton.held_span is 'The spans of all queues that are with a worker.';
 
 create table pgbaton.job_history (
     lo bigint not null,

@@ -1,4 +1,4 @@
-create or replace function pgbaton._advance(lane_id integer, start bigint, step bigint)
+create or replace function pgbaton._advance(lane_id integer, is_plain boolean, start bigint, step bigint)
 returns void
 language plpgsql volatile
 as $$
@@ -28,12 +28,20 @@ begin
     -- One statement: whoever's rewind is seen here, its jobs are seen as well.
     with bound as materialized (
         select
-            least((
-                select s.position from pgbaton.span as s
-                where s.lane_id = _advance.lane_id and s.ready and s.position >= start
-                order by s.lane_id, s.position
-                limit 1
-            ), v_horizon.value) as value,
+            least(case
+                when is_plain then (
+                    select s.position from pgbaton.ready_span as s
+                    where s.lane_id = _advance.lane_id and s.position >= start
+                    order by s.lane_id, s.position
+                    limit 1
+                )
+                else (
+                    select s.position from only pgbaton.span as s
+                    where s.lane_id = _advance.lane_id and s.ready and s.position >= start
+                    order by s.lane_id, s.position
+                    limit 1
+                )
+            end, v_horizon.value) as value,
             coalesce((
                 select w.value from pgbaton.watermark as w
                 where w.kind = 'lane' and w.lane_id = _advance.lane_id
@@ -79,6 +87,6 @@ begin
     end if;
 end;
 $$;
-comment on function pgbaton._advance(integer, bigint, bigint) is
+comment on function pgbaton._advance(integer, boolean, bigint, bigint) is
 'Raises the watermark of a lane to its first claimable span, at most to the horizon, if that is a step at least. Drops
 rewinds below that span; while it stands below the watermark, one rewind remains at or before it.';

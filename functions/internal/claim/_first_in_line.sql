@@ -5,13 +5,18 @@ as $$
 declare
     v_heads record;
 begin
-    select h.lane_ids, h.heads into v_heads from pgbaton._lane_heads(array[queue_id], null, '{}', 1000) as h;
+    select h.lane_ids, h.heads into v_heads
+    from pgbaton.queue as q
+    cross join lateral pgbaton._lane_heads(
+        array[q.id], case when q.policy = 'standard' then array[q.id] end, null, '{}', 1000
+    ) as h
+    where q.id = _first_in_line.queue_id;
     return (
         select min(greatest(j.created_at, s.run_at, s.changed_at))
         from unnest(v_heads.lane_ids, v_heads.heads) as h (lane_id, position)
         cross join lateral (
-            select n.lo, n.day, n.run_at, n.changed_at from pgbaton.span as n
-            where n.lane_id = h.lane_id and n.ready and n.position = h.position
+            select n.lo, n.day, n.run_at, n.changed_at from pgbaton.claimable_span as n
+            where n.lane_id = h.lane_id and n.position = h.position
             offset 0
         ) as s
         cross join lateral (

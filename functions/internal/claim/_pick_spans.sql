@@ -1,38 +1,34 @@
 create or replace function pgbaton._pick_spans(
-    queue_ids integer[], job_types text[], tags text[], batch_size integer,
-    out los bigint[], out lone_los bigint[], out lone_lane_ids integer[],
-    out resized_los bigint[], out resized_his bigint[], out first_day date, out last_day date, out jobs bigint,
+    queue_ids integer[], plain_ids integer[], job_types text[], tags text[], batch_size integer,
+    out his bigint[], out cut pgbaton.span, out lone_spans integer, out los bigint[], out jobs bigint,
     out has_twins boolean
 )
 language plpgsql volatile
 as $$
 declare
-    v_ready cursor (a_lane_id integer, a_from bigint, a_to bigint) for
-        select
-            s.lo, s.hi, s.day, s.held_key,
-            s.hi = s.lo and s.attempt = 0 and s.extra_attempts is null
-            and num_nonnulls(s.singleton_key, s.run_at, s.started_at) = 0 as is_lone
-        from pgbaton.span as s
+    v_plain cursor (a_lane_id integer, a_from bigint, a_to bigint) for
+        select s.lo, s.hi, num_nonnulls(s.singleton_key, s.claimed_at, s.run_at) as marks
+        from pgbaton.ready_span as s
+        where s.lane_id = a_lane_id and s.position between a_from and a_to
+        order by s.lane_id, s.position
+        for update skip locked;
+    v_ordered cursor (a_lane_id integer, a_from bigint, a_to bigint) for
+        select s.lo, s.hi, s.held_key from only pgbaton.span as s
         where s.lane_id = a_lane_id and s.ready and s.position between a_from and a_to
         order by s.lane_id, s.position
         for update skip locked;
     v_last constant bigint := 9223372036854775807;
     v_lanes record;  -- candidates as parallel arrays
     v_lane integer;  -- the one to serve
-    v_lane_id integer;
     v_until bigint;  -- the position up to which it comes first
-    v_lo bigint;
-    v_hi bigint;
-    v_day date;
-    v_key text;
+    v_span record;
     v_keys text[] := '{}';
-    v_is_lone boolean;
     v_missing bigint := batch_size;
 begin
+    his := '{}';
     los := '{}';
-    lone_los := '{}';
-    lone_lane_ids := '{}';
-    v_lanes := pgbaton._lane_heads(queue_ids, job_types, tags, batch_size);
+    lone_spans := 0;
+    v_lanes := pgbaton._lane_heads(queue_ids, plain_ids, job_types, tags, batch_size);
 
     loop
         if cardinality(v_lanes.lane_ids) > 1 then
@@ -50,51 +46,56 @@ begin
             exit when v_lanes.heads[v_lane] is null;
         end if;
 
-        v_lane_id := v_lanes.lane_ids[v_lane];
-        open v_ready(v_lane_id, v_lanes.heads[v_lane], v_until);
-        loop
-            -- One by one: locking more spans than are needed would starve the other workers.
-            fetch v_ready into v_lo, v_hi, v_day, v_key, v_is_lone;
-            exit when not found;
-            if v_is_lone then
-                lone_los := lone_los || v_lo;
-                lone_lane_ids := lone_lane_ids || v_lane_id;
-            else
-                los := los || v_lo;
-                if v_key is not null then
-                    v_keys := v_keys || v_key;
+        -- One by one: locking more spans than are needed would starve the other workers.
+        if v_lanes.are_plain[v_lane] then
+            open v_plain(v_lanes.lane_ids[v_lane], v_lanes.heads[v_lane], v_until);
+            while v_missing > 0 loop
+                fetch v_plain into v_span;
+                exit when not found;
+                if v_span.hi - v_span.lo >= v_missing then  -- it has more
+                    cut := pgbaton._cut_ready(v_span.hi, v_missing);
+                    v_missing := 0;
+                else
+                    his := his || v_span.hi;
+                    lone_spans := lone_spans + (v_span.hi = v_span.lo and v_span.marks = 0)::integer;
+                    v_missing := v_missing - (v_span.hi - v_span.lo + 1);
                 end if;
-            end if;
-            first_day := least(first_day, v_day);
-            last_day := greatest(last_day, v_day);
-            v_missing := v_missing - (v_hi - v_lo + 1);
-            exit when v_missing <= 0;
-        end loop;
-        close v_ready;
-
-        if v_missing < 0 then  -- the last span has more: _put_back without its call
-            resized_los := array[v_lo];
-            resized_his := array[v_hi + v_missing];
-            insert into pgbaton.span (
-                lo, hi, position, key_position, lease_token, lease_until, claimed_at, started_at, run_at, changed_at,
-                day, queue_id, lane_id, state, attempt, extra_attempts, slot, ready, singleton_key, held_key, worker_id,
-                policy
-            )
-            select
-                v_hi + v_missing + 1, s.hi, s.position + (v_hi + v_missing + 1 - s.lo), s.key_position, s.lease_token,
-                s.lease_until, s.claimed_at, s.started_at, s.run_at, s.changed_at, s.day, s.queue_id, s.lane_id,
-                s.state, s.attempt, s.extra_attempts, s.slot, s.ready, s.singleton_key, s.held_key, s.worker_id, s.policy
-            from pgbaton.span as s where s.lo = v_lo;
+            end loop;
+            close v_plain;
+        else
+            open v_ordered(v_lanes.lane_ids[v_lane], v_lanes.heads[v_lane], v_until);
+            while v_missing > 0 loop
+                fetch v_ordered into v_span;
+                exit when not found;
+                los := los || v_span.lo;
+                if v_span.held_key is not null then
+                    v_keys := v_keys || v_span.held_key;
+                end if;
+                v_missing := v_missing - (v_span.hi - v_span.lo + 1);
+                if v_missing < 0 then
+                    perform pgbaton._split(v_span.lo, v_span.hi + v_missing);
+                end if;
+            end loop;
+            close v_ordered;
         end if;
         if v_lanes.steps[v_lane] is not null then
-            perform pgbaton._advance(v_lane_id, v_lanes.starts[v_lane], v_lanes.steps[v_lane] / 2);
+            perform pgbaton._advance(
+                v_lanes.lane_ids[v_lane], v_lanes.are_plain[v_lane], v_lanes.starts[v_lane], v_lanes.steps[v_lane] / 2
+            );
             v_lanes.steps[v_lane] := null;
         end if;
         exit when v_missing <= 0;
         v_lanes.heads[v_lane] := case
-            when v_until < v_last then (
-                select s.position from pgbaton.span as s
-                where s.lane_id = v_lane_id and s.ready and s.position > v_until
+            when v_until = v_last then null
+            when v_lanes.are_plain[v_lane] then (
+                select s.position from pgbaton.ready_span as s
+                where s.lane_id = v_lanes.lane_ids[v_lane] and s.position > v_until
+                order by s.lane_id, s.position
+                limit 1
+            )
+            else (
+                select s.position from only pgbaton.span as s
+                where s.lane_id = v_lanes.lane_ids[v_lane] and s.ready and s.position > v_until
                 order by s.lane_id, s.position
                 limit 1
             )
@@ -105,9 +106,9 @@ begin
         and cardinality(v_keys) > (select count(distinct k.key) from unnest(v_keys) as k (key));
 end;
 $$;
-comment on function pgbaton._pick_spans(integer[], text[], text[], integer) is
+comment on function pgbaton._pick_spans(integer[], integer[], text[], text[], integer) is
 'Locks the spans of the next batch_size claimable jobs, over all lanes that match by priority and position.
-lone_los are spans of one without a key that nobody had yet, which may have neighbours in their lane, and the others
-are los. What the batch does not need of the last span was put back as a span of its own; its new hi stands in
-resized_his. All are of the days from first_day to last_day, and are so many jobs.
-has_twins: two of them hold keys of one name.';
+Of standard queues (plain_ids) these are the spans of ready_span that end with his, of which so many lone_spans hold one
+job that nobody had yet and that may have neighbours, and what was cut off the front of another one, which is the last.
+Of all others they are the spans that begin with los. jobs: how many they are. has_twins: two of them hold keys of one
+name.';

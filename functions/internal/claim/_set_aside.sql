@@ -4,34 +4,34 @@ language plpgsql volatile
 as $$
 begin
     -- A paused key: due for good.
-    update pgbaton.span as s set ready = false, run_at = null
+    update only pgbaton.span as s set ready = false, run_at = null
     where s.lo = any (los) and coalesce(s.ready, false) and exists (
         select from pgbaton.paused_key as k where k.queue_id = s.queue_id and k.singleton_key = s.held_key
     );
     -- A key of several jobs, which no call should bring about: one keeps it, the one that runs or else the first.
     with broken as materialized (
         select s.lo, s.queue_id, s.held_key, (
-            select o.lo from pgbaton.span as o
+            select o.lo from only pgbaton.span as o
             where o.queue_id = s.queue_id and o.singleton_key = s.held_key and o.slot is not null
                 and o.held_key is not null
             order by o.slot <> 0, o.key_position, o.lo
             limit 1
         ) as keeper
-        from pgbaton.span as s
+        from only pgbaton.span as s
         where s.lo = any (los) and coalesce(s.ready, false) and s.held_key is not null
     ), surplus as (
         select b.lo from broken as b where b.lo <> b.keeper
         union
         select o.lo from broken as b
-        inner join pgbaton.span as o
+        inner join only pgbaton.span as o
             on o.queue_id = b.queue_id and o.singleton_key = b.held_key and o.slot is not null and o.lo <> b.keeper
         where o.held_key is not null
     ), chosen as materialized (
-        select o.lo, o.queue_id, o.held_key from pgbaton.span as o
+        select o.lo, o.queue_id, o.held_key from only pgbaton.span as o
         where o.lo = any (array(select u.lo from surplus as u)) and o.state in ('pending', 'retry', 'unknown_retry')
         for update skip locked
     ), demoted as (
-        update pgbaton.span as s
+        update only pgbaton.span as s
         set held_key = null, ready = false, state = 'waiting', lease_token = null, slot = pgbaton._slot(
                 s.policy, 'waiting', s.claimed_at, s.attempt, null, s.lo
             )

@@ -3,13 +3,15 @@ returns void
 language plpgsql volatile
 as $$
 begin
-    insert into pgbaton.span
-    select
-        s.lo, s.hi, s.position, s.key_position, s.lease_token, s.lease_until, s.claimed_at, s.started_at, s.run_at,
-        s.changed_at, s.day, s.queue_id, s.lane_id, 'cancelling', s.attempt, s.extra_attempts, s.slot, s.ready, s.singleton_key,
-        s.held_key, s.worker_id, s.policy
-    from unnest(spans) as s
-    where s.state in ('active', 'cancelling');
+    perform pgbaton._put(array(
+        select row(
+            s.lo, s.hi, s.position, s.key_position, s.lease_token, s.lease_until, s.claimed_at, s.started_at,
+            s.run_at, s.changed_at, s.day, s.queue_id, s.lane_id, 'cancelling', s.attempt, s.extra_attempts, s.slot,
+            s.ready, s.singleton_key, s.held_key, s.worker_id, s.policy
+        )::pgbaton.span
+        from unnest(spans) as s
+        where s.state in ('active', 'cancelling')
+    ));
     perform pgbaton._finish(
         array(
             select s::pgbaton.span from unnest(spans) as s

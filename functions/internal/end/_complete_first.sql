@@ -4,21 +4,30 @@ language plpgsql volatile
 as $$
 declare
     v_span pgbaton.span;
+    v_is_plain boolean;
 begin
     -- Before anything is locked: a narrowed caller must not hold up jobs of other queues.
     if exists (select from pgbaton.queue_grant) then
         return false;
     end if;
-    -- By its id alone: with the token and the state in the statement, all spans of the claim would be read.
-    select s.* into v_span from pgbaton.span as s where s.lo = _complete_first.job_id for update skip locked;
+    -- By its id alone: with the token in the statement, all spans of the claim would be read.
+    select s.* into v_span from pgbaton.leased_span as s where s.lo = _complete_first.job_id for update skip locked;
+    v_is_plain := found;
+    if not found then
+        select s.* into v_span from only pgbaton.span as s where s.lo = _complete_first.job_id for update skip locked;
+    end if;
     if not found or v_span.lease_token is distinct from _complete_first.lease_token
         or v_span.state not in ('active', 'cancelling')
     then
         return false;
+    elsif v_is_plain and v_span.hi > v_span.lo then
+        update pgbaton.leased_span as s set lo = s.lo + 1 where s.lo = v_span.lo;
+    elsif v_is_plain then
+        delete from pgbaton.leased_span as s where s.lo = v_span.lo;
     elsif v_span.hi > v_span.lo then
-        update pgbaton.span as s set lo = s.lo + 1, position = s.position + 1 where s.lo = v_span.lo;
+        perform pgbaton._cut(v_span, 1);
     else
-        delete from pgbaton.span as s where s.lo = v_span.lo;
+        delete from only pgbaton.span as s where s.lo = v_span.lo;
     end if;
     insert into pgbaton.job_history (
         lo, hi, claimed_at, started_at, finished_at, run_at, day, queue_id, lane_id, state, attempt, extra_attempts,

@@ -20,15 +20,25 @@ begin
     -- as all do who lock several spans. Twice, since neither way of finding them is good for the other.
     if v_is_run then
         with removed as (
-            delete from pgbaton.span as s
+            delete from pgbaton.leased_span as s
             where s.lo between v_first and v_last and s.hi <= v_last
-                and s.lease_token is not distinct from _complete_whole.lease_token and s.state = any (v_states)
+                and s.lease_token is not distinct from _complete_whole.lease_token
             returning s.*
         )
         select array_agg(r::pgbaton.span) into v_spans from removed as r;
     else
         with removed as (
-            delete from pgbaton.span as s
+            delete from pgbaton.leased_span as s
+            where s.lo = any (job_ids) and s.hi = s.lo
+                and s.lease_token is not distinct from _complete_whole.lease_token
+            returning s.*
+        )
+        select array_agg(r::pgbaton.span) into v_spans from removed as r;
+    end if;
+    -- With keys, or a policy, it is always spans of one.
+    if v_spans is null then
+        with removed as (
+            delete from only pgbaton.span as s
             where s.lo = any (job_ids) and s.hi = s.lo
                 and s.lease_token is not distinct from _complete_whole.lease_token and s.state = any (v_states)
             returning s.*

@@ -9,6 +9,7 @@ declare
     v_sleepers_from constant bigint := pgbaton._sleepers_from();
     v_now constant timestamptz := pgbaton._now();
     v_opened pgbaton.span[];
+    v_back pgbaton.span[];
     v_refused pgbaton.span[];
     v_line_queue_ids integer[];
     v_line_keys text[];
@@ -54,22 +55,19 @@ begin
                 (j.span).policy is null and (j.span).key_position is not null and (j.span).held_key is null
                 as is_beside
         ) as l
-    ), put_back as (
-        insert into pgbaton.span (
-            lo, hi, position, key_position, claimed_at, started_at, run_at, changed_at, day, queue_id, lane_id,
-            state, attempt, extra_attempts, slot, ready, singleton_key, held_key, worker_id, policy
-        )
-        select
+    ), back as materialized (
+        select row(
             f.job_id, f.job_id,
             case when f.is_ready then nextval('pgbaton.position_seq')
-                else (f.span).position + (f.job_id - (f.span).lo) end,
-            (f.span).key_position, (f.span).claimed_at, (f.span).started_at, f.again_at, v_now, (f.span).day,
-            (f.span).queue_id, (f.span).lane_id,
+                else (f.span).position + (f.job_id - (f.span).hi) end,
+            (f.span).key_position, null, null, (f.span).claimed_at, (f.span).started_at, f.again_at, v_now,
+            (f.span).day, (f.span).queue_id, (f.span).lane_id,
             n.state,
             (f.span).attempt, (f.span).extra_attempts,
             pgbaton._slot((f.span).policy, n.state, (f.span).claimed_at, (f.span).attempt, n.held_key, f.job_id),
             f.is_ready, (f.span).singleton_key,
             n.held_key, (f.span).worker_id, (f.span).policy
+        )::pgbaton.span as span
         from failing as f
         cross join lateral (
             select
@@ -81,9 +79,6 @@ begin
                 case when f.keeps_key then (f.span).held_key end as held_key
             offset 0
         ) as n
-        -- Of stately another job of the key may have come to where this one would be retried, since that was looked at.
-        on conflict do nothing
-        returning lo
     ), noted as (
         insert into pgbaton.job_error (job_id, failed_at, day, attempt, worker_id, message, claimed_at, stack)
         select
@@ -119,10 +114,12 @@ begin
         -- Of a policy with a baton one that is due at once is made claimable by the next claim.
         array_agg(distinct (f.span).lane_id) filter (where not f.is_ready and f.again_at is not null),
         min(f.again_at) filter (where not f.is_ready),
-        array_agg(f.span) filter (where f.job_id not in (select p.lo from put_back as p))
-    into v_opened, v_line_queue_ids, v_line_keys, v_ready_lanes, v_later_lanes, v_next_at, v_refused
+        (select array_agg(b.span) from back as b)
+    into v_opened, v_line_queue_ids, v_line_keys, v_ready_lanes, v_later_lanes, v_next_at, v_back
     from failing as f;
-    if v_refused is not null then
+    -- Of stately another job of the key may have come to where this one would be retried, since that was looked at.
+    v_refused := pgbaton._put(v_back, may_be_refused => true);
+    if cardinality(v_refused) > 0 then
         insert into pgbaton.span (
             lo, hi, position, key_position, claimed_at, started_at, changed_at, day, queue_id, lane_id, state, attempt,
             extra_attempts, ready, singleton_key, worker_id, policy

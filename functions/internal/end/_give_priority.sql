@@ -6,6 +6,7 @@ declare
     v_old_lanes integer[];
     v_new_lanes integer[];
     v_ready_lanes integer[];
+    v_back pgbaton.span[];
 begin
     select array_agg(l.id), array_agg(pgbaton._lane_id(queue, _give_priority.priority, l.job_type, l.tags))
     into v_old_lanes, v_new_lanes
@@ -19,18 +20,19 @@ begin
     set lane_id = v_new_lanes[array_position(v_old_lanes, j.lane_id)]
     from unnest(spans) as s
     where j.day = s.day and j.id between s.lo and s.hi;
-    with put_back as (
-        insert into pgbaton.span
-        select
+    v_back := array(
+        select row(
             s.lo, s.hi, s.position, s.key_position, s.lease_token, s.lease_until, s.claimed_at, s.started_at, s.run_at,
             s.changed_at, s.day, s.queue_id, v_new_lanes[array_position(v_old_lanes, s.lane_id)], s.state, s.attempt,
             s.extra_attempts, s.slot, s.ready, s.singleton_key, s.held_key, s.worker_id, s.policy
+        )::pgbaton.span
         from unnest(spans) as s
-        returning lane_id, position, ready
-    ), behind as (
+    );
+    perform pgbaton._put(v_back);
+    with behind as (
         -- Their place may lie below the lane's watermark.
         insert into pgbaton.rewind (lane_id, position)
-        select p.lane_id, min(p.position) from put_back as p where p.ready group by p.lane_id
+        select p.lane_id, min(p.position) from unnest(v_back) as p where p.ready group by p.lane_id
         returning lane_id
     )
     select array_agg(b.lane_id) into v_ready_lanes from behind as b;

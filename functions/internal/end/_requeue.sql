@@ -5,21 +5,18 @@ as $$
 declare
     v_sleepers_from constant bigint := pgbaton._sleepers_from();
     v_is_ready constant boolean := run_at <= pgbaton._now();
-    v_los bigint[];
     v_refused pgbaton.span[];
 begin
-    with put_back as (
-        insert into pgbaton.span (
-            lo, hi, position, key_position, lease_token, claimed_at, started_at, run_at, changed_at, day, queue_id,
-            lane_id, state, attempt, extra_attempts, slot, ready, singleton_key, held_key, worker_id, policy
-        )
-        select
+    v_refused := pgbaton._put(array(
+        select row(
             s.lo, s.hi, s.position, s.key_position,
             -- A lease that just ended: until somebody else claims the job, who had it may still end it.
             case when b.state = 'unknown_retry' and s.lease_until < _requeue.run_at then s.lease_token end,
-            s.claimed_at, s.started_at, _requeue.run_at, pgbaton._now(), s.day, s.queue_id, s.lane_id, b.state, s.attempt, s.extra_attempts,
+            null, s.claimed_at, s.started_at, _requeue.run_at, pgbaton._now(), s.day, s.queue_id, s.lane_id, b.state,
+            s.attempt, s.extra_attempts,
             pgbaton._slot(s.policy, b.state, s.claimed_at, s.attempt, b.held_key, s.lo),
             v_is_ready and not b.is_beside, s.singleton_key, b.held_key, s.worker_id, s.policy
+        )::pgbaton.span
         from unnest(spans) as s
         -- It ran beside the holder of its key when set_fifo_mode put the queue in order: back into line.
         cross join lateral (
@@ -29,14 +26,15 @@ begin
             from (select s.policy is null and s.key_position is not null and s.held_key is null as is_beside) as l
             offset 0
         ) as b
-        -- Of stately another job of the key may stand where this one would be retried.
-        on conflict do nothing
-        returning lo
-    )
-    select array_agg(p.lo) into v_los from put_back as p;
-    if coalesce(cardinality(v_los), 0) < cardinality(spans) then
-        v_refused := array(select s::pgbaton.span from unnest(spans) as s where s.lo <> all (coalesce(v_los, '{}')));
-        spans := array(select s::pgbaton.span from unnest(spans) as s where s.lo = any (v_los));
+    ), may_be_refused => true);
+    -- Of stately another job of the key may stand where this one would be retried.
+    if cardinality(v_refused) > 0 then
+        v_refused := array(
+            select s::pgbaton.span from unnest(spans) as s where s.lo in (select r.lo from unnest(v_refused) as r)
+        );
+        spans := array(
+            select s::pgbaton.span from unnest(spans) as s where s.lo not in (select r.lo from unnest(v_refused) as r)
+        );
         perform pgbaton._fail(
             v_refused, array(select r.lo from unnest(v_refused) as r),
             array_fill('another job of its key waits to be retried'::text, array[cardinality(v_refused)]), false, null

@@ -4,21 +4,19 @@ language plpgsql volatile
 as $$
 declare
     v_is_due constant boolean := run_at <= pgbaton._now();
+    v_back pgbaton.span[];
     v_ready_lanes integer[];
     v_later_lanes integer[];
 begin
-    with put_back as (
-        insert into pgbaton.span (
-            lo, hi, position, key_position, lease_token, claimed_at, started_at, run_at, changed_at, day, queue_id,
-            lane_id, state, attempt, extra_attempts, slot, ready, singleton_key, held_key, worker_id, policy
-        )
-        select
+    v_back := array(
+        select row(
             s.lo, s.hi, case when m.is_ready and not s.ready then nextval('pgbaton.position_seq') else s.position end,
-            s.key_position, s.lease_token, s.claimed_at, s.started_at,
+            s.key_position, s.lease_token, null, s.claimed_at, s.started_at,
             case when s.ready and m.is_ready then s.run_at else _reschedule.run_at end, s.changed_at, s.day, s.queue_id,
             s.lane_id, m.state, s.attempt, s.extra_attempts,
             pgbaton._slot(s.policy, m.state, s.claimed_at, s.attempt, m.held_key, s.lo), m.is_ready, s.singleton_key,
             m.held_key, s.worker_id, s.policy
+        )::pgbaton.span
         from unnest(spans) as s
         cross join lateral (
             select
@@ -35,13 +33,13 @@ begin
             from (select not v_is_due and s.policy in ('singleton', 'stately') is true as leaves) as l
             offset 0
         ) as m
-        returning lane_id, ready, state
-    )
+    );
+    perform pgbaton._put(v_back);
     select
-        array_agg(distinct p.lane_id) filter (where p.ready),
-        array_agg(distinct p.lane_id) filter (where not p.ready and p.state <> 'waiting')
+        array_agg(distinct b.lane_id) filter (where b.ready),
+        array_agg(distinct b.lane_id) filter (where not b.ready and b.state <> 'waiting')
     into v_ready_lanes, v_later_lanes
-    from put_back as p;
+    from unnest(v_back) as b;
     if not v_is_due then
         perform pgbaton._pass_batons_of(
             array(select s::pgbaton.span from unnest(spans) as s where s.policy in ('singleton', 'stately'))

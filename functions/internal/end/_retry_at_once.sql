@@ -7,10 +7,11 @@ declare
     v_now constant timestamptz := pgbaton._now();
     v_los bigint[];
     v_positions bigint[];
+    v_spans pgbaton.span[];
     v_lane_ids integer[];
 begin
     with free as materialized (
-        select s.lo from pgbaton.span as s
+        select s.lo from only pgbaton.span as s
         where s.lo = any (job_ids) and s.state = 'failed' and coalesce(s.policy not in ('stately', 'exclusive'), true)
             and (s.key_position is null or s.held_key is not null)
         order by s.lo
@@ -19,19 +20,25 @@ begin
     )
     select array_agg(t.lo order by t.lo), array_agg(t.position order by t.lo) into v_los, v_positions
     from tickets as t;
-    with retried as (
-        update pgbaton.span as s
-        set state = 'retry', ready = true, run_at = v_now, changed_at = v_now,
-            extra_attempts = nullif(coalesce(s.extra_attempts, 0) + _retry_at_once.extra_attempts, 0),
-            position = v_positions[width_bucket(s.lo, v_los)],  -- the place of lo, since they are in order
-            slot = pgbaton._slot(s.policy, 'retry', s.claimed_at, s.attempt, s.held_key, s.lo)
-        where s.lo = any (v_los)
-        returning s.lo, s.lane_id, s.singleton_key
-    ), noted as (
-        insert into pgbaton.audit (at, actor, action, queue, job_id, singleton_key)
-        select v_now, pgbaton._actor(), 'retry_job', queue, r.lo, r.singleton_key from retried as r order by r.lo
+    with removed as (
+        delete from only pgbaton.span as s where s.lo = any (v_los) returning s.*
     )
-    select array_agg(distinct r.lane_id) into v_lane_ids from retried as r;
+    select array_agg(
+        row(
+            s.lo, s.hi, v_positions[width_bucket(s.lo, v_los)],  -- the place of lo, since they are in order
+            s.key_position, s.lease_token, s.lease_until, s.claimed_at, s.started_at, v_now, v_now, s.day, s.queue_id,
+            s.lane_id, 'retry', s.attempt,
+            nullif(coalesce(s.extra_attempts, 0) + _retry_at_once.extra_attempts, 0),
+            pgbaton._slot(s.policy, 'retry', s.claimed_at, s.attempt, s.held_key, s.lo), true, s.singleton_key,
+            s.held_key, s.worker_id, s.policy
+        )::pgbaton.span
+        order by s.lo
+    ) into v_spans
+    from removed as s;
+    perform pgbaton._put(v_spans);
+    insert into pgbaton.audit (at, actor, action, queue, job_id, singleton_key)
+    select v_now, pgbaton._actor(), 'retry_job', queue, r.lo, r.singleton_key from unnest(v_spans) as r order by r.lo;
+    select array_agg(distinct r.lane_id) into v_lane_ids from unnest(v_spans) as r;
     if v_lane_ids is not null and exists (select from pgbaton.sleeper as s where s.id >= v_sleepers_from) then
         perform pgbaton._wake(v_lane_ids);
     end if;

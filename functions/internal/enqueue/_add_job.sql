@@ -33,17 +33,12 @@ begin
         case when queue.policy not in ('standard', 'fifo') then queue.policy end
     );
     v_span.slot := pgbaton._slot(v_span.policy, v_span.state, null, 0, v_span.held_key, job_id);
-    if queue.policy in ('short', 'stately', 'exclusive') then
-        -- _queued_job found the key free; only an older snapshot can have missed a job of it.
-        insert into pgbaton.span values (v_span.*) on conflict do nothing;
-        if not found then
-            raise exception using
-                errcode = 'serialization_failure',
-                message = format('key "%s" of queue "%s" was taken meanwhile', v_key, queue.name),
-                hint = 'Run the transaction again.';
-        end if;
-    else
-        insert into pgbaton.span values (v_span.*);
+    -- _queued_job found the key free; only an older snapshot can have missed a job of it.
+    if cardinality(pgbaton._put(array[v_span], queue.policy in ('short', 'stately', 'exclusive'))) > 0 then
+        raise exception using
+            errcode = 'serialization_failure',
+            message = format('key "%s" of queue "%s" was taken meanwhile', v_key, queue.name),
+            hint = 'Run the transaction again.';
     end if;
     if (v_is_head or not v_is_in_line)
         and exists (select from pgbaton.sleeper as s where s.id >= v_sleepers_from)

@@ -18,14 +18,8 @@ declare
 begin
     if payloads is null or cardinality(payloads) = 0 then
         return;
-    elsif queue.policy = 'standard' and num_nonnulls(singleton_keys, lane_ids, run_ats, options) = 0 then
-        return query select unnest(pgbaton._add_alike(queue, lane_id, run_at, payloads));
-    elsif queue.policy = 'standard' then
-        return query select * from pgbaton._add_unkeyed(
-            queue, lane_id, run_at, payloads, singleton_keys, lane_ids, run_ats, options
-        );
-    elsif queue.policy in ('fifo', 'singleton') then
-        return query select unnest(pgbaton._add_keyed(
+    elsif queue.policy in ('standard', 'fifo', 'singleton') then
+        return query select unnest(pgbaton._add_batch(
             queue, lane_id, run_at, payloads, singleton_keys, lane_ids, run_ats, options
         ));
     else

@@ -27,7 +27,7 @@ begin
     insert into pgbaton.job (id, created_at, day, lane_id, payload)
     values (nextval('pgbaton.job_id_seq'), v_now, pgbaton._day(v_now), v_labels.lane_id, payload)
     returning id into v_job_id;
-    insert into pgbaton.span (lo, hi, position, day, queue_id, lane_id, state, ready)
+    insert into pgbaton.ready_span (lo, hi, position, day, queue_id, lane_id, state, ready)
     values (
         v_job_id, v_job_id, nextval('pgbaton.position_seq'), pgbaton._day(v_now), v_labels.queue_id, v_labels.lane_id,
         'pending', true

@@ -79,7 +79,7 @@ begin
         held_key, policy
     )
     select
-        i.lo, i.hi, case when i.is_head then nextval('pgbaton.position_seq') else i.place end, i.place, i.run_at,
+        i.lo, i.hi, case when i.is_head then nextval('pgbaton.position_seq') else i.place + (i.hi - i.lo) end, i.place, i.run_at,
         _line_up_keyed.day, queue.id, coalesce(i.lane_id, _line_up_keyed.lane_id),
         case
             when i.is_head or not (v_is_fifo or coalesce(i.run_at <= v_now, true))

@@ -11,7 +11,7 @@ begin
     -- Producers of one key one after the other; a new statement sees what the last one committed.
     perform pg_advisory_xact_lock(pgbaton._lock_class(), pgbaton._stripe(queue.id, v_key));
     return (
-        select s.lo from pgbaton.span as s
+        select s.lo from only pgbaton.span as s
         where s.queue_id = queue.id and s.singleton_key = v_key
             and s.slot = case when queue.policy = 'exclusive' then 0 else -1 end
     );

@@ -10,7 +10,7 @@ declare
     v_spans pgbaton.span[];
 begin
     v_spans := array(
-        select s::pgbaton.span from pgbaton.span as s
+        select s::pgbaton.span from only pgbaton.span as s
         where s.state = 'failed' and not s.ready and s.run_at is null and s.queue_id = _dead_jobs.queue_id
             and s.changed_at > v_after and s.changed_at < v_before
             and (filter ->> 'singleton_key' is null or s.singleton_key = filter ->> 'singleton_key')

@@ -11,7 +11,7 @@ begin
         from pgbaton.queue as q
         cross join lateral (
             select s.lo, s.hi, s.day, s.queue_id, s.lane_id, s.state, true, s.worker_id, s.changed_at
-            from pgbaton.span as s
+            from only pgbaton.span as s
             where s.state = 'failed' and not s.ready and s.run_at is null and s.queue_id = q.id
                 and (s.changed_at, s.lo) > (start_at, start_lo)
             order by s.run_at, s.queue_id, s.changed_at, s.lo
@@ -26,7 +26,7 @@ begin
         from pgbaton.queue as q
         cross join lateral (
             select s.lo, s.hi, s.day, s.queue_id, s.lane_id, s.state, true, s.worker_id, s.changed_at
-            from pgbaton.span as s
+            from only pgbaton.span as s
             where s.state = 'failed' and not s.ready and s.run_at is null and s.queue_id = q.id
                 and (s.changed_at, s.lo) < (start_at, start_lo)
             order by s.run_at desc, s.queue_id desc, s.changed_at desc, s.lo desc

@@ -8,8 +8,8 @@ begin
         case when oldest_first then greatest(s.lo, start + 1) else s.lo end,
         case when oldest_first then s.hi else least(s.hi, start - 1) end,
         s.day, s.queue_id, s.lane_id, s.state, true, s.worker_id, s.changed_at
-    from pgbaton.span as s
-    where s.lease_until is not null and case when oldest_first then s.hi > start else s.lo < start end
+    from pgbaton.held_span as s
+    where case when oldest_first then s.hi > start else s.lo < start end
     order by case when oldest_first then s.lo end, s.lo desc
     limit most;
 end;

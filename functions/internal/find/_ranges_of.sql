@@ -12,11 +12,11 @@ begin
     cross join lateral (
         select s.day, s.queue_id, s.lane_id, s.state, true as is_live, s.worker_id, s.changed_at as at
         from pgbaton.span as s
-        where s.lo > i.id - 64 and s.lo <= i.id and s.hi >= i.id
+        where pgbaton._covers(s.lo, s.hi, i.id)
         union all
         select h.day, h.queue_id, h.lane_id, h.state, false, h.worker_id, h.finished_at
         from pgbaton.job_history as h
-        where h.lo > i.id - 64 and h.lo <= i.id and h.hi >= i.id
+        where pgbaton._covers(h.lo, h.hi, i.id)
         offset 0
     ) as r
     order by case when oldest_first then i.id end, i.id desc

@@ -8,13 +8,13 @@ begin
         from (select distinct u.singleton_key from unnest(singleton_keys) as u (singleton_key)) as k
         -- Backwards: under an old snapshot the dead entries of finished jobs stand in front.
         where exists (
-            select from pgbaton.span as s
+            select from only pgbaton.span as s
             where s.queue_id = _busy_keys.queue_id and s.singleton_key = k.singleton_key
                 and s.state = 'waiting'
             order by s.queue_id desc, s.singleton_key desc, s.key_position desc
             limit 1 offset 0
         ) or exists (
-            select from pgbaton.span as s
+            select from only pgbaton.span as s
             where s.queue_id = _busy_keys.queue_id and s.singleton_key = k.singleton_key
                 and s.slot is not null and s.held_key is not null
             offset 0

@@ -7,12 +7,9 @@ declare
     v_waiting bigint;
     v_runs pgbaton.span[];
 begin
-    perform from pgbaton.span as s
-    where s.queue_id = queue.id and s.singleton_key is not null
-    order by s.lo
-    for update;
+    perform pgbaton._lock_spans_of(queue.id);
     select coalesce(sum(s.hi - s.lo + 1), 0) into v_waiting
-    from pgbaton.span as s where s.queue_id = queue.id and s.state = 'waiting';
+    from only pgbaton.span as s where s.queue_id = queue.id and s.state = 'waiting';
     if v_waiting > 0 and not force then
         raise exception using
             errcode = 'PB008',
@@ -23,7 +20,7 @@ begin
     delete from pgbaton.baton_release as r where r.queue_id = queue.id;
     -- Without order a job with a key has a span of its own.
     with removed as (
-        delete from pgbaton.span as s
+        delete from only pgbaton.span as s
         where s.queue_id = queue.id and s.state = 'waiting' and s.hi > s.lo
         returning s.*
     )
@@ -32,13 +29,13 @@ begin
     with tickets as (
         select w.lo, nextval('pgbaton.position_seq') as position
         from (
-            select s.lo from pgbaton.span as s
+            select s.lo from only pgbaton.span as s
             where s.queue_id = queue.id and s.singleton_key is not null
             order by s.key_position
             offset 0
         ) as w
     )
-    update pgbaton.span as s
+    update only pgbaton.span as s
     set held_key = null, key_position = null, slot = null,
         state = case
             when s.state <> 'waiting' then s.state
@@ -49,6 +46,10 @@ begin
         position = case when s.state = 'waiting' then t.position else s.position end
     from tickets as t
     where s.lo = t.lo;
+    with removed as (
+        delete from only pgbaton.span as s where s.queue_id = queue.id and s.ready returning s.*
+    )
+    insert into pgbaton.ready_span select r.* from removed as r;
     perform pgbaton._wake_lanes_of(queue.id);
 end;
 $$;

@@ -18,12 +18,12 @@ begin
     where (f.queue_id, f.singleton_key) not in (
         select p.queue_id, p.held_key from unnest(v_promoted) as p
     ) and not exists (
-        select from pgbaton.span as s
+        select from only pgbaton.span as s
         where s.queue_id = f.queue_id and s.singleton_key = f.singleton_key
             and s.slot is not null and s.held_key is not null
         offset 0
     ) and exists (
-        select from pgbaton.span as s
+        select from only pgbaton.span as s
         where s.queue_id = f.queue_id and s.singleton_key = f.singleton_key and s.state = 'waiting'
         offset 0
     );

@@ -22,7 +22,7 @@ begin
         select n.queue_id, n.singleton_key, w.step + 1
         from waiting as w
         cross join lateral (
-            select s.queue_id, s.singleton_key from pgbaton.span as s
+            select s.queue_id, s.singleton_key from only pgbaton.span as s
             where s.state = 'waiting' and (s.queue_id, s.singleton_key) > (w.queue_id, w.singleton_key)
             order by s.queue_id, s.singleton_key, s.key_position
             limit 1
@@ -32,7 +32,7 @@ begin
         select array_agg(w.queue_id) as queue_ids, array_agg(w.singleton_key) as keys
         from waiting as w
         where w.step > 0 and not exists (
-            select from pgbaton.span as s
+            select from only pgbaton.span as s
             where s.queue_id = w.queue_id and s.singleton_key = w.singleton_key
                 and s.slot is not null and s.held_key is not null
             offset 0

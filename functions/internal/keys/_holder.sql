@@ -5,7 +5,7 @@ as $$
 declare
     v_span pgbaton.span;
 begin
-    select s.* into v_span from pgbaton.span as s
+    select s.* into v_span from only pgbaton.span as s
     where s.queue_id = _holder.queue_id and s.singleton_key = _holder.singleton_key
         and s.slot is not null and s.held_key is not null;
     return v_span;

@@ -7,20 +7,22 @@ declare
 begin
     v_spans := pgbaton._carve(
         array(
-            select s.lo from pgbaton.span as s
+            select s.lo from only pgbaton.span as s
             where s.queue_id = _let_failed_go.queue_id and s.state = 'failed' and not s.ready and s.run_at is null
                 and s.held_key is not null
             order by s.lo
         ),
         array['failed']::pgbaton.job_state[]
     );
-    insert into pgbaton.span
-    select
-        s.lo, s.hi, s.position, s.key_position, s.lease_token, s.lease_until, s.claimed_at, s.started_at, s.run_at,
-        s.changed_at, s.day, s.queue_id, s.lane_id, s.state, s.attempt, s.extra_attempts,
-        pgbaton._slot(s.policy, s.state, s.claimed_at, s.attempt, null, s.lo), s.ready, s.singleton_key, null, s.worker_id,
-        s.policy
-    from unnest(v_spans) as s;
+    perform pgbaton._put(array(
+        select row(
+            s.lo, s.hi, s.position, s.key_position, s.lease_token, s.lease_until, s.claimed_at, s.started_at, s.run_at,
+            s.changed_at, s.day, s.queue_id, s.lane_id, s.state, s.attempt, s.extra_attempts,
+            pgbaton._slot(s.policy, s.state, s.claimed_at, s.attempt, null, s.lo), s.ready, s.singleton_key, null,
+            s.worker_id, s.policy
+        )::pgbaton.span
+        from unnest(v_spans) as s
+    ));
     perform pgbaton._pass_batons_of(v_spans);
 end;
 $$;

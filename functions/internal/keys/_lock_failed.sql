@@ -6,7 +6,7 @@ declare
     v_los bigint[];
 begin
     v_los := array(
-        select s.lo from pgbaton.span as s
+        select s.lo from only pgbaton.span as s
         where s.lo = any (job_ids) and s.state = 'failed'
         order by s.lo
         for update
@@ -14,7 +14,7 @@ begin
     perform pg_advisory_xact_lock(pgbaton._lock_class(), k.stripe)
     from (
         select distinct pgbaton._stripe(s.queue_id, s.singleton_key) as stripe
-        from pgbaton.span as s
+        from only pgbaton.span as s
         where s.lo = any (v_los) and s.state = 'failed' and (
             s.policy in ('stately', 'exclusive') or (s.key_position is not null and (s.held_key is null or to_enqueue))
         )

@@ -3,11 +3,13 @@ returns bigint[]
 language plpgsql volatile
 as $$
 declare
-    v_los constant bigint[] := array(
-        select distinct (pgbaton._live_span(i.id)).lo from unnest(job_ids) as i (id)
-    );
+    v_spans constant pgbaton.span[] := array(select pgbaton._live_span(i.id) from unnest(job_ids) as i (id));
 begin
-    perform from pgbaton.span as s where s.lo = any (v_los) order by s.lo for update;
+    perform from pgbaton.span as s
+    where s.lo = any (array(select v.lo from unnest(v_spans) as v))
+        and s.hi = any (array(select v.hi from unnest(v_spans) as v))
+    order by s.lo
+    for update;
     return array(
         select i.id
         from unnest(job_ids) with ordinality as i (id, ordinal)

@@ -17,7 +17,7 @@ begin
             -- order waited already, and row and job are still there: since then its producers saw the key busy, and
             -- whoever else gave the key to a job has changed one of the two, so that to lock it fails.
             where r.id >= released_from and (v_sees_all or (not pgbaton._may_be_own(r.xmin) and exists (
-                select from pgbaton.span as s
+                select from only pgbaton.span as s
                 where s.queue_id = r.queue_id and s.singleton_key = r.singleton_key and s.state = 'waiting'
                     and s.policy is null and s.claimed_at is null and not pgbaton._may_be_own(s.xmin)
                 offset 0

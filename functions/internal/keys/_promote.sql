@@ -16,7 +16,7 @@ begin
         select h.lo
         from unnest(queue_ids, singleton_keys, places) as f (queue_id, singleton_key, place)
         cross join lateral (
-            select s.lo, s.xmin as writer from pgbaton.span as s
+            select s.lo, s.xmin as writer from only pgbaton.span as s
             where s.queue_id = f.queue_id and s.singleton_key = f.singleton_key and s.state = 'waiting'
                 and s.key_position >= f.place
             order by s.queue_id, s.singleton_key, s.key_position
@@ -26,7 +26,7 @@ begin
         where (v_is_fresh or not pgbaton._may_be_own(h.writer))
         -- In one statement, so that whoever promoted the same key meanwhile also changed the head we saw.
         and (not may_be_held or not exists (
-            select from pgbaton.span as s
+            select from only pgbaton.span as s
             where s.queue_id = f.queue_id and s.singleton_key = f.singleton_key
                 and s.slot is not null and s.held_key is not null
             offset 0
@@ -34,12 +34,12 @@ begin
     ), locked as materialized (
         -- The head or none: a head that is locked leaves its key to a baton_release row.
         -- The state is looked at outside, or all waiting jobs would be read through span_waiting_idx.
-        select s.lo, s.hi, s.state from pgbaton.span as s
+        select s.lo, s.hi, s.state from only pgbaton.span as s
         where s.lo = any (array(select h.lo from heads as h))
         order by s.lo
         for update skip locked
     ), promoted as (
-        update pgbaton.span as s
+        update only pgbaton.span as s
         -- Not pending when it has run: a failed job that was retried after its key had gone on without it.
         set hi = s.lo,
             state = case when s.claimed_at is null then 'pending'::pgbaton.job_state else 'retry' end,
@@ -66,12 +66,14 @@ begin
             lo, hi, position, key_position, run_at, day, queue_id, lane_id, state, ready, singleton_key, policy
         )
         select
-            n.lo, case when n.lo < p.lo + 8 then n.lo else r.hi end, p.key_position + (n.lo - p.lo),
-            p.key_position + (n.lo - p.lo), p.run_at, p.day, p.queue_id, p.lane_id, 'waiting', false, p.singleton_key,
-            p.policy
+            n.lo, n.hi, p.key_position + (n.hi - p.lo), p.key_position + (n.lo - p.lo), p.run_at, p.day, p.queue_id,
+            p.lane_id, 'waiting', false, p.singleton_key, p.policy
         from unnest(v_promoted) as p
         inner join unnest(v_los, v_his) as r (lo, hi) on r.lo = p.lo
-        cross join lateral generate_series(p.lo + 1, least(p.lo + 8, r.hi)) as n (lo);
+        cross join lateral (
+            select g.lo, case when g.lo < p.lo + 8 then g.lo else r.hi end as hi
+            from generate_series(p.lo + 1, least(p.lo + 8, r.hi)) as g (lo)
+        ) as n;
     end if;
     if cardinality(v_promoted) > 0 and exists (select from pgbaton.sleeper as s where s.id >= v_sleepers_from) then
         perform pgbaton._wake(array(select distinct p.lane_id from unnest(v_promoted) as p where p.ready));

@@ -3,10 +3,14 @@ returns void
 language plpgsql volatile
 as $$
 begin
-    perform from pgbaton.span as s
-    where s.queue_id = queue.id and s.singleton_key is not null
-    order by s.lo
-    for update;
+    perform pgbaton._lock_spans_of(queue.id);
+    -- All that it has: also those without a key are looked for in span from now on.
+    with claimable as (
+        delete from pgbaton.ready_span as s where s.queue_id = queue.id returning s.*
+    ), leased as (
+        delete from pgbaton.leased_span as s where s.queue_id = queue.id returning s.*
+    )
+    insert into pgbaton.span select c.* from claimable as c union all select l.* from leased as l;
     with ranked as (
         select
             s.lo, s.ticket, s.singleton_key, s.is_passed_over,
@@ -18,7 +22,7 @@ begin
                 nextval('pgbaton.position_seq') as ticket
             from (
                 select w.lo, w.singleton_key, w.state
-                from pgbaton.span as w
+                from only pgbaton.span as w
                 inner join pgbaton.job as j on j.id = w.lo and j.day = w.day
                 where w.queue_id = queue.id and w.singleton_key is not null
                 -- Who runs holds the key; then the order of enqueue.
@@ -28,7 +32,7 @@ begin
             offset 0
         ) as s
     )
-    update pgbaton.span as s
+    update only pgbaton.span as s
     set key_position = r.ticket,
         held_key = r.held_key,
         slot = pgbaton._slot(null, s.state, s.claimed_at, s.attempt, r.held_key, s.lo),

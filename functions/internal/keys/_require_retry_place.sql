@@ -6,7 +6,7 @@ declare
     v_other bigint;
 begin
     perform pg_advisory_xact_lock(pgbaton._lock_class(), pgbaton._stripe(span.queue_id, span.singleton_key));
-    select s.lo into v_other from pgbaton.span as s
+    select s.lo into v_other from only pgbaton.span as s
     where s.queue_id = span.queue_id and s.singleton_key = span.singleton_key
         and s.slot = case when span.policy = 'exclusive' then 0 else -2 end;
     if v_other is not null then

@@ -11,7 +11,7 @@ begin
     from unnest(job_ids) as i (id)
     cross join lateral (
         select n.lo, n.day from pgbaton.job_history as n
-        where n.lo > i.id - 64 and n.lo <= i.id and n.hi >= i.id
+        where pgbaton._covers(n.lo, n.hi, i.id)
         order by n.lo
         offset 0
     ) as f;

@@ -11,7 +11,7 @@ begin
             from pgbaton.queue as q
             -- The first of the queue to have failed, as the index has them.
             cross join lateral (
-                select n.lo, n.hi from pgbaton.span as n
+                select n.lo, n.hi from only pgbaton.span as n
                 where n.queue_id = q.id and n.state = 'failed' and not n.ready and n.run_at is null
                     and n.held_key is null and n.changed_at < pgbaton._after(at, -q.dead_letter_retention)
                 offset 0

@@ -32,7 +32,7 @@ begin
             where i.id > 0 and not exists (select from unnest(v_taken) as t where i.id between t.lo and t.hi)
                 and exists (
                     select from pgbaton.span as s
-                    where s.lo > i.id - 64 and s.lo <= i.id and s.hi >= i.id and s.state = any (states)
+                    where pgbaton._covers(s.lo, s.hi, i.id) and s.state = any (states)
                         and (v_allowed is null or s.queue_id = any (v_allowed))
                         and (not is_fenced or s.lease_token = _carve.lease_token
                             or (_carve.lease_token is null and (s.held_key is null or s.policy is not null)))

@@ -6,8 +6,9 @@ declare
     v_cut pgbaton.span := span;
 begin
     update pgbaton.span as s
-    set lo = s.lo + jobs, position = s.position + jobs, key_position = s.key_position + jobs
-    where s.lo = _cut.span.lo;
+    set lo = s.lo + jobs, key_position = s.key_position + jobs
+    where s.lo = _cut.span.lo and s.hi = _cut.span.hi;
+    v_cut.position := span.position - (span.hi - span.lo + 1 - jobs);
     v_cut.hi := span.lo + jobs - 1;
     return v_cut;
 end;

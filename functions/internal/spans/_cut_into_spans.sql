@@ -3,6 +3,7 @@ create or replace function pgbaton._cut_into_spans(
     singleton_keys text[] default null,
     lane_ids integer[] default null,
     run_ats timestamptz[] default null,
+    is_alone boolean default false,
     out los bigint[],
     out his bigint[],
     out span_keys text[],
@@ -30,6 +31,7 @@ begin
         select u.n from (select generate_series(1, v_jobs) as n) as u
         where u.n = 1 or job_ids[u.n] <> job_ids[u.n - 1] + 1 or job_ids[u.n] & 63 = 1
             or singleton_keys[u.n] is distinct from singleton_keys[u.n - 1]
+            or (is_alone and singleton_keys[u.n] is not null)
             or lane_ids[u.n] is distinct from lane_ids[u.n - 1] or run_ats[u.n] is distinct from run_ats[u.n - 1]
     );
     if cardinality(v_starts) = v_jobs then
@@ -49,6 +51,7 @@ begin
     from (select unnest(v_starts) as first, unnest(v_starts[2:] || (v_jobs + 1)) as next) as u;
 end;
 $$;
-comment on function pgbaton._cut_into_spans(bigint[], text[], integer[], timestamptz[]) is
+comment on function pgbaton._cut_into_spans(bigint[], text[], integer[], timestamptz[], boolean) is
 'The spans of jobs that wait alike, as parallel arrays: neighbours of one key, lane and time with consecutive ids share
-one, cut where an id is a multiple of 64. The arrays have an entry for each job, or are null when all have the same.';
+one, cut where an id is a multiple of 64. Those with a key have one
+each when they are to be alone. The arrays have an entry for each job, or are null when all have the same.';

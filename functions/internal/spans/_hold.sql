@@ -13,7 +13,7 @@ begin
     loop
         select s.* into v_span
         from pgbaton.span as s
-        where s.lo > _hold.job_id - 64 and s.lo <= _hold.job_id and s.hi >= _hold.job_id
+        where pgbaton._covers(s.lo, s.hi, _hold.job_id)
             -- By its id alone: an equality would let the planner read all spans of the claim.
             and s.lease_token is not distinct from _hold.lease_token and s.state <> 'unknown_retry'
             and (v_allowed is null or s.queue_id = any (v_allowed))

@@ -30,8 +30,8 @@ begin
     cross join lateral (
         select n.id, n.name, n.max_attempts from pgbaton.queue as n where n.id = l.queue_id offset 0
     ) as q
-    left join pgbaton.span as s on s.lo > j.id - 64 and s.lo <= j.id and s.hi >= j.id
-    left join pgbaton.job_history as h on h.day = j.day and h.lo > j.id - 64 and h.lo <= j.id and h.hi >= j.id
+    left join pgbaton.span as s on pgbaton._covers(s.lo, s.hi, j.id)
+    left join pgbaton.job_history as h on h.day = j.day and pgbaton._covers(h.lo, h.hi, j.id)
     left join pgbaton.job_report as r on r.job_id = j.id and r.day = j.day
     -- Neither is what was staged for spark_commit.
     where j.id = _job_info.job_id and coalesce(s.lo, h.lo) is not null and (v_allowed is null or q.id = any (v_allowed));

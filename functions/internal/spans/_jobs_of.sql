@@ -12,7 +12,7 @@ begin
         coalesce(s.attempt >= coalesce((j.options).max_attempts, q.max_attempts) + coalesce(s.extra_attempts, 0), false)
             or (s.policy = 'stately' and exists (
                 -- One job of a key may be in retry: the next one that fails, fails for good.
-                select from pgbaton.span as r
+                select from only pgbaton.span as r
                 where r.queue_id = s.queue_id and r.singleton_key = s.singleton_key and r.slot = -2 and r.lo <> s.lo
                 offset 0
             ))

@@ -10,7 +10,7 @@ begin
     end if;
     select s.* into v_span
     from pgbaton.span as s
-    where s.lo > _live_span.job_id - 64 and s.lo <= _live_span.job_id and s.hi >= _live_span.job_id
+    where pgbaton._covers(s.lo, s.hi, _live_span.job_id)
     order by s.lo desc
     limit 1;
     return v_span;

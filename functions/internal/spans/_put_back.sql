@@ -4,27 +4,20 @@ create or replace function pgbaton._put_back(
 returns void
 language plpgsql volatile
 as $$
-declare
-    v_part pgbaton.span := whole;
 begin
-    if is_busy then
-        insert into pgbaton.span (
-            lo, hi, position, key_position, lease_token, lease_until, claimed_at, started_at, run_at, changed_at, day,
-            queue_id, lane_id, state, attempt, extra_attempts, slot, ready, singleton_key, held_key, worker_id, policy
-        )
-        select
-            g.id, g.id, whole.position + (g.id - whole.lo), whole.key_position + (g.id - whole.lo), whole.lease_token,
-            whole.lease_until, whole.claimed_at, whole.started_at, whole.run_at, whole.changed_at, whole.day, whole.queue_id,
-            whole.lane_id, whole.state, whole.attempt, whole.extra_attempts, whole.slot, whole.ready, whole.singleton_key,
-            whole.held_key, whole.worker_id, whole.policy
-        from generate_series(lo, hi) as g (id);
-        return;
-    end if;
-    v_part.lo := lo;
-    v_part.hi := hi;
-    v_part.position := whole.position + (lo - whole.lo);
-    v_part.key_position := whole.key_position + (lo - whole.lo);
-    insert into pgbaton.span values (v_part.*);
+    perform pgbaton._put(array(
+        select row(
+            p.lo, p.hi, whole.position + (p.hi - whole.hi), whole.key_position + (p.lo - whole.lo), whole.lease_token,
+            whole.lease_until, whole.claimed_at, whole.started_at, whole.run_at, whole.changed_at, whole.day,
+            whole.queue_id, whole.lane_id, whole.state, whole.attempt, whole.extra_attempts, whole.slot, whole.ready,
+            whole.singleton_key, whole.held_key, whole.worker_id, whole.policy
+        )::pgbaton.span
+        from (
+            select _put_back.lo, _put_back.hi where not is_busy
+            union all
+            select g.id, g.id from generate_series(_put_back.lo, _put_back.hi) as g (id) where is_busy
+        ) as p
+    ));
 end;
 $$;
 comment on function pgbaton._put_back(pgbaton.span, bigint, bigint, boolean) is

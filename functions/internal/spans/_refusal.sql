@@ -22,7 +22,7 @@ begin
     if job_id > 0 and exists (
         select from pgbaton.job_history as h
         inner join pgbaton.queue as q on q.id = h.queue_id  -- not of one that was dropped
-        where h.lo > _refusal.job_id - 64 and h.lo <= _refusal.job_id and h.hi >= _refusal.job_id
+        where pgbaton._covers(h.lo, h.hi, _refusal.job_id)
             and (v_allowed is null or h.queue_id = any (v_allowed))
     ) then
         return 'invalid_state';

@@ -7,7 +7,7 @@ begin
         (pgbaton._live_span(job_id)).state,
         (
             select h.state from pgbaton.job_history as h
-            where h.lo > _state_of.job_id - 64 and h.lo <= _state_of.job_id and h.hi >= _state_of.job_id
+            where pgbaton._covers(h.lo, h.hi, _state_of.job_id)
             order by h.finished_at desc
             limit 1
         )

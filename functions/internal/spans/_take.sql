@@ -11,7 +11,7 @@ declare
     v_his bigint[];
     v_is_partial boolean;
 begin
-    with runs as (
+    with runs as materialized (
         select min(i.id) as first, max(i.id) as last
         from (
             select j.id, j.id - dense_rank() over (order by j.id) as run
@@ -21,17 +21,18 @@ begin
         group by i.run
     ), found as materialized (
         -- Without a lock, by the primary key: any other way reads the whole index of a state.
-        select r.first, r.last, f.lo
+        select r.first, r.last, f.lo, f.hi
         from runs as r
         cross join lateral (
-            select s.lo from pgbaton.span as s
-            where s.lo > r.first - 64 and s.lo <= r.last and s.hi >= r.first
-            order by s.lo
+            select s.lo, s.hi from pgbaton.span as s
+            -- As _covers has it, of any job of the run.
+            where s.lo > r.first - 64 and s.lo <= r.last and s.hi >= r.first and s.hi <= least(r.last, 9223372036854775744) + 63
             offset 0
         ) as f
     ), locked as materialized (
         select s.* from pgbaton.span as s
-        where s.lo = any (array(select f.lo from found as f))
+        -- By both ends: of ready_span the last one is indexed.
+        where s.lo = any (array(select f.lo from found as f)) and s.hi = any (array(select f.hi from found as f))
             and s.state = any (states)
             and (allowed_queue_ids is null or s.queue_id = any (allowed_queue_ids))
             and (not is_fenced or s.lease_token = _take.lease_token
@@ -48,7 +49,7 @@ begin
     select
         array_agg(
             row(
-                p.piece_lo, p.piece_hi, p.position + (p.piece_lo - p.lo), p.key_position + (p.piece_lo - p.lo),
+                p.piece_lo, p.piece_hi, p.position + (p.piece_hi - p.hi), p.key_position + (p.piece_lo - p.lo),
                 p.lease_token, p.lease_until, p.claimed_at, p.started_at, p.run_at, p.changed_at, p.day, p.queue_id, p.lane_id, p.state, p.attempt,
                 p.extra_attempts, p.slot, p.ready, p.singleton_key, p.held_key, p.worker_id, p.policy
             )::pgbaton.span
@@ -63,7 +64,7 @@ begin
     if v_pieces is null then
         return '{}';
     end if;
-    delete from pgbaton.span as s where s.lo = any (v_los);
+    delete from pgbaton.span as s where s.lo = any (v_los) and s.hi = any (v_his);
     if v_is_partial then
         perform pgbaton._put_back_rest(v_pieces, v_los, v_his, is_busy);
     end if;

@@ -9,7 +9,7 @@ declare
 begin
     select s.* into v_span
     from pgbaton.span as s
-    where s.lo > job_id - 64 and s.lo <= job_id and s.hi >= job_id
+    where pgbaton._covers(s.lo, s.hi, job_id)
         and s.state = any (states)
         and (allowed_queue_ids is null or s.queue_id = any (allowed_queue_ids))
         and (not is_fenced or s.lease_token = _take_first.lease_token
@@ -22,7 +22,7 @@ begin
     elsif v_span.hi > v_span.lo then
         return pgbaton._cut(v_span, 1);
     end if;
-    delete from pgbaton.span as s where s.lo = v_span.lo;
+    delete from pgbaton.span as s where s.lo = v_span.lo and s.hi = v_span.hi;
     return v_span;
 end;
 $$;

@@ -9,7 +9,7 @@ declare
     );
 begin
     if queue.policy = 'standard' then
-        perform pgbaton._line_up_alike(queue, v_lane_id, null, chunk.los, chunk.his, chunk.day);
+        perform pgbaton._line_up_plain(queue, v_lane_id, null, chunk.los, chunk.his, chunk.day);
     else
         perform pgbaton._line_up_keyed(
             queue, v_lane_id, null, chunk.los, chunk.his, chunk.day, chunk.singleton_keys, null, chunk.run_ats

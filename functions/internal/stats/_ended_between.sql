@@ -32,7 +32,7 @@ as $$
             s.lo, s.hi, s.day, s.queue_id, s.lane_id, s.state, null, s.attempt, s.run_at, s.claimed_at,
             s.started_at, s.changed_at, s.worker_id,
             coalesce(f.first_xid::text::bigint, pgbaton._xid_of(f.xmin, b.next_xid))
-        from pgbaton.span as s
+        from only pgbaton.span as s
         cross join lateral (
             select n.first_xid, n.xmin from pgbaton.job_error as n
             where n.job_id = s.lo and n.day = s.day and n.attempt = s.attempt and n.failed_at = s.changed_at

@@ -23,7 +23,7 @@ begin
             select
                 q.name, at - pgbaton._first_in_line(q.id) as wait,
                 exists (
-                    select from pgbaton.span as s where s.lease_until is not null and s.queue_id = q.id
+                    select from pgbaton.held_span as s where s.queue_id = q.id
                 ) or exists (
                     select from pgbaton.sleeper as s
                     where s.id >= v_sleepers_from and s.asleep_until > at - interval '1 minute'

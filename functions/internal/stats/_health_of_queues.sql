@@ -13,18 +13,18 @@ declare
     v_overdue bigint;
     v_broken record;
     -- Asked of each index: dead letters may be all there is in the table, and many.
-    v_has_work constant boolean := exists (select from pgbaton.span as s where s.ready)
-        or exists (select from pgbaton.span as s where s.lease_until is not null)
-        or exists (select from pgbaton.span as s where s.state = 'waiting')
+    v_has_work constant boolean := exists (select from pgbaton.claimable_span)
+        or exists (select from pgbaton.held_span)
+        or exists (select from only pgbaton.span as s where s.state = 'waiting')
         or exists (
-            select from pgbaton.span as s
+            select from only pgbaton.span as s
             where not s.ready and s.state in ('pending', 'retry', 'unknown_retry', 'failed') and s.run_at is not null
         );
 begin
     select count(*) into v_stale from pgbaton.worker as w
     where w.heartbeat_at < at - interval '2 minutes' and exists (
-        select from pgbaton.span as s
-        where s.lease_until is not null and s.worker_id = w.worker_id
+        select from pgbaton.held_span as s
+        where s.worker_id = w.worker_id
             and (w.queue_ids = '{}' or s.queue_id = any (w.queue_ids))
             and (_health_of_queues.queue_ids is null or s.queue_id = any (_health_of_queues.queue_ids))
     );
@@ -40,7 +40,7 @@ begin
     end;
     return next;
 
-    select coalesce(sum(s.hi - s.lo + 1), 0) into v_overdue from pgbaton.span as s
+    select coalesce(sum(s.hi - s.lo + 1), 0) into v_overdue from pgbaton.held_span as s
     where s.state in ('active', 'cancelling') and s.lease_until < at - interval '1 minute'
         and (_health_of_queues.queue_ids is null or s.queue_id = any (_health_of_queues.queue_ids));
     check_name := 'ended leases';
@@ -117,7 +117,7 @@ begin
     select count(*) as jobs, count(*) filter (where s.held_key is not null) as keys into v_failed
     from pgbaton.queue as q
     cross join lateral (
-        select n.held_key from pgbaton.span as n
+        select n.held_key from only pgbaton.span as n
         where n.queue_id = q.id and n.state = 'failed' and not n.ready and n.run_at is null
         limit 10000
     ) as s

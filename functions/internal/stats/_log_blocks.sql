@@ -9,10 +9,10 @@ begin
     select
         s.queue_id, s.held_key, s.lo, s.changed_at, at, s.state, s.attempt,
         (
-            select coalesce(sum(w.hi - w.lo + 1), 0) from pgbaton.span as w
+            select coalesce(sum(w.hi - w.lo + 1), 0) from only pgbaton.span as w
             where w.queue_id = s.queue_id and w.singleton_key = s.held_key and w.state = 'waiting'
         )
-    from pgbaton.span as s
+    from only pgbaton.span as s
     where s.held_key is not null and s.slot <= 0 and s.state in ('failed', 'retry') and not s.ready
         and s.changed_at < at - interval '5 minutes'
     order by s.queue_id, s.held_key, s.lo

@@ -22,7 +22,7 @@ begin
     -- Up to what is left: there was more than one round takes, or somebody else is at it.
     if has_due and due_from < v_bound - interval '1 second' then
         v_due_bound := least(v_bound, (
-            select s.run_at from pgbaton.span as s
+            select s.run_at from only pgbaton.span as s
             where not s.ready and s.state in ('pending', 'retry', 'unknown_retry')
                 and s.run_at >= due_from and s.run_at <= at
             order by s.run_at
@@ -31,7 +31,7 @@ begin
     end if;
     if has_ended and leases_from < v_bound - interval '1 second' then
         v_lease_bound := least(v_bound, (
-            select s.lease_until from pgbaton.span as s
+            select s.lease_until from pgbaton.held_span as s
             where s.state in ('active', 'cancelling') and s.lease_until >= leases_from and s.lease_until < at
             order by s.lease_until
             limit 1

@@ -22,10 +22,10 @@ begin
 
     perform pgbaton._mend_leases(at, case when v_is_first then v_ahead end);
     -- A retry waits as long as it was to wait.
-    update pgbaton.span as s
+    update only pgbaton.span as s
     set run_at = at + (s.run_at - s.changed_at), changed_at = at
     where s.lo = any (array(
-        select r.lo from pgbaton.span as r
+        select r.lo from only pgbaton.span as r
         where r.state in ('retry', 'unknown_retry') and not r.ready and r.run_at > at and r.changed_at > v_limit
         order by r.lo
         for update skip locked

@@ -16,8 +16,8 @@ begin
         limit 1
     ) as d
     cross join lateral (
-        select s.position from pgbaton.span as s
-        where s.lane_id = l.id and s.ready and s.position < d.up_to and s.position >= coalesce((
+        select s.position from pgbaton.claimable_span as s
+        where s.lane_id = l.id and s.position < d.up_to and s.position >= coalesce((
             select w.value from pgbaton.watermark as w
             where w.kind = 'lane' and w.lane_id = l.id and w.below_xid < _recheck_watermarks.proven
             order by w.kind desc, w.lane_id desc, w.value desc

@@ -24,13 +24,13 @@ begin
             pgbaton._micros(at - interval '10 seconds') and pgbaton._micros(at + interval '10 seconds'),
         exists (select from pgbaton.baton_release as r where r.id >= w.released_from offset 0),
         exists (
-            select from pgbaton.span as s
+            select from only pgbaton.span as s
             where not s.ready and s.state in ('pending', 'retry', 'unknown_retry')
                 and s.run_at >= w.due_from and s.run_at <= at
             offset 0
         ),
         exists (
-            select from pgbaton.span as s
+            select from pgbaton.held_span as s
             where s.state in ('active', 'cancelling')
                 and s.lease_until >= w.leases_from and s.lease_until < at
             offset 0

@@ -15,11 +15,11 @@ begin
         return v_done;
     end if;
     for v_lo in
-        select s.lo from pgbaton.span as s
+        select s.lo from only pgbaton.span as s
         where step = 'due jobs' and not s.ready and s.state in ('pending', 'retry', 'unknown_retry')
             and s.run_at >= since and s.run_at <= at
         union all
-        select s.lo from pgbaton.span as s
+        select s.lo from pgbaton.held_span as s
         where step <> 'due jobs' and s.state in ('active', 'cancelling')
             and s.lease_until >= since and s.lease_until < at
         limit max_spans

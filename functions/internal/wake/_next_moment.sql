@@ -7,13 +7,13 @@ begin
     return (
         select least(
             (
-                select s.run_at from pgbaton.span as s
+                select s.run_at from only pgbaton.span as s
                 where not s.ready and s.state in ('pending', 'retry', 'unknown_retry')
                     and s.run_at >= w.due_from and s.run_at < _next_moment.until and s.queue_id = any (queue_ids)
                 order by s.run_at
                 limit 1
             ), (
-                select s.lease_until from pgbaton.span as s
+                select s.lease_until from pgbaton.held_span as s
                 where s.state in ('active', 'cancelling')
                     and s.lease_until >= w.leases_from and s.lease_until < _next_moment.until
                     and s.queue_id = any (queue_ids)

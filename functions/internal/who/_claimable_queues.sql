@@ -1,5 +1,4 @@
-create or replace function pgbaton._claimable_queues(queues text[])
-returns integer[]
+create or replace function pgbaton._claimable_queues(queues text[], out ids integer[], out plain_ids integer[])
 language plpgsql volatile
 as $$
 declare
@@ -12,10 +11,10 @@ begin
     end if;
     if queues is null then
         v_allowed := pgbaton._allowed_queues('work');
-        return array(
-            select q.id from pgbaton.queue as q
-            where not q.is_paused and (v_allowed is null or q.id = any (v_allowed))
-        );
+        select array_agg(q.id), array_agg(q.id) filter (where q.policy = 'standard') into ids, plain_ids
+        from pgbaton.queue as q
+        where not q.is_paused and (v_allowed is null or q.id = any (v_allowed));
+        return;
     end if;
     if array_ndims(queues) is distinct from 1 or array_position(queues, null) is not null then
         perform pgbaton._check_flat('queues', array_ndims(queues));
@@ -25,7 +24,8 @@ begin
             hint = 'Name the queues to work on, or pass null for all.';
     end if;
     select
-        array_agg(q.id) filter (where not q.is_paused) as ids, count(*) as number,
+        array_agg(q.id) filter (where not q.is_paused) as ids,
+        array_agg(q.id) filter (where not q.is_paused and q.policy = 'standard') as plain_ids, count(*) as number,
         exists (select from pgbaton.queue_grant) as has_grants
     into v_found
     from pgbaton.queue as q
@@ -42,9 +42,11 @@ begin
             where q.name = any (queues) and q.id <> all (v_allowed);
         end if;
     end if;
-    return v_found.ids;
+    ids := v_found.ids;
+    plain_ids := v_found.plain_ids;
 end;
 $$;
 comment on function pgbaton._claimable_queues(text[]) is
-'Ids of those of the queues (null: all) that are not paused. Raises PB001 for an unknown one, PB009, 22023 for
+'Ids of those of the queues (null: all) that are not paused, null if there are none, and which of them are standard
+queues. Raises PB001 for an unknown one, PB009, 22023 for
 an empty list or a null, 2202E for one of several dimensions, 40001 when one was changed since an older snapshot.';

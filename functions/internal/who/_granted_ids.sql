@@ -12,7 +12,7 @@ begin
         select i.id from unnest(job_ids) as i (id)
         where exists (
             select from pgbaton.span as s
-            where s.lo > i.id - 64 and s.lo <= i.id and s.hi >= i.id and s.queue_id = any (v_allowed)
+            where pgbaton._covers(s.lo, s.hi, i.id) and s.queue_id = any (v_allowed)
             offset 0
         ) or exists (
             select from pgbaton.job as j

@@ -154,16 +154,15 @@ FAULTS = [
     Fault(
         "the watermark passes what is claimable",
         "_advance",
-        (("select least((", "select greatest(("),),
+        (("least(case", "greatest(case"),),
         "the_watermark_stays_behind_what_is_claimable",
     ),
     Fault(
         "neighbours of different attempts are merged",
-        "_pick_spans",
+        "_merged",
         (
-            ("s.attempt = 0 and s.extra_attempts is null", "s.extra_attempts is null"),
             (
-                "num_nonnulls(s.singleton_key, s.run_at, s.started_at)",
+                "num_nonnulls(s.singleton_key, s.claimed_at, s.run_at)",
                 "num_nonnulls(s.singleton_key)",
             ),
         ),
@@ -174,8 +173,8 @@ FAULTS = [
         "_put_back",
         (
             (
-                "v_part.key_position := whole.key_position + (lo - whole.lo);",
-                "v_part.key_position := whole.key_position;",
+                "whole.key_position + (p.lo - whole.lo)",
+                "whole.key_position",
             ),
         ),
         "machine",

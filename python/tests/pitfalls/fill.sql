@@ -22,8 +22,8 @@ language sql as $$
         insert into pgbaton.job (id, created_at, day, lane_id, singleton_key, payload)
         select p.id, pgbaton._now(), p.day, p.lane_id, p.key, '1' from placed as p
     ), plain as (
-        insert into pgbaton.span (lo, hi, position, day, queue_id, lane_id, state, ready)
-        select min(p.id), max(p.id), min(p.position), p.day, p.queue_id, p.lane_id, 'pending', true
+        insert into pgbaton.ready_span (lo, hi, position, day, queue_id, lane_id, state, ready)
+        select min(p.id), max(p.id), max(p.position), p.day, p.queue_id, p.lane_id, 'pending', true
         from placed as p
         where p.key is null
         group by (p.id - 1) / 64, p.day, p.queue_id, p.lane_id

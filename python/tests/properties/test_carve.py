@@ -37,7 +37,7 @@ class Span:
         return runs
 
     def _part(self, lo: int, hi: int) -> Span:
-        place = self.position + lo - self.lo
+        place = self.position + hi - self.hi
         return Span(lo, hi, place, self.state, self.token, self.key)
 
 

@@ -98,7 +98,8 @@ def test_many_wait_over_one_connection(db: Session, races_dsn: str) -> None:
                 await worker.complete_job(job, lease_token=tokens[job])
             ended = await asyncio.gather(*waiters)
             count = db.one(
-                "select count(*) from pg_stat_activity where application_name = 'pgbaton'"
+                "select count(*) from pg_stat_activity"
+                " where application_name = 'pgbaton' and datname = current_database()"
             )
             assert count == 2
             return [outcome.job_id for [outcome] in ended]

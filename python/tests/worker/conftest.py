@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import psycopg
 import pytest
-from invariants import empty
+from invariants import empty, empty_public
 
 from pgbaton import Client
 
@@ -16,6 +16,7 @@ from pgbaton import Client
 def dsn(reused_dsn: str) -> str:
     with psycopg.connect(reused_dsn) as conn:
         empty(conn)
+        empty_public(conn)
     return reused_dsn
 
 
