@@ -29,7 +29,7 @@ from (
         blocked_keys,cancel_jobs,cleanup_expired_jobs,create_schedule,delete_dead_job,delete_job,delete_jobs,drop_schedule,
         get_blocked_keys,get_dead_job,kv_delete,list_dead_jobs,list_schedules,pause_schedule,purge_dead_jobs,
         change_priority,requeue_dead_job,reschedule_job,reset_fifo_key,reset_running_jobs,retry_job,retry_jobs,skip_job,
-        why_not_running,act_on_jobs,run_schedule
+        why_not_running,act_on_jobs,run_schedule,list_audit,list_paused_keys
     }')
 ) as w (who, names);
 

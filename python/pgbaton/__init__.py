@@ -20,6 +20,7 @@ from pgbaton.errors import (
     UnknownQueue,
 )
 from pgbaton.models import (
+    AuditEntry,
     BlockedKey,
     CancelOutcome,
     ClaimedJob,
@@ -40,6 +41,7 @@ from pgbaton.models import (
     LiveStat,
     NextJobs,
     OnExhausted,
+    PausedKeyInfo,
     QueueInfo,
     QueuePolicy,
     QueueStat,
@@ -67,6 +69,7 @@ __all__ = [
     "DEFAULT",
     "AsyncClient",
     "AsyncPool",
+    "AuditEntry",
     "BadArguments",
     "BlockedKey",
     "CancelOutcome",
@@ -108,6 +111,7 @@ __all__ = [
     "NextJobs",
     "NotPermitted",
     "OnExhausted",
+    "PausedKeyInfo",
     "PayloadTooLarge",
     "PgbatonError",
     "Pool",

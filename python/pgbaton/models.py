@@ -13,6 +13,7 @@ from typing import Any, TypeVar, get_args, get_type_hints
 from pgbaton.errors import IncompatibleServer
 
 __all__ = [
+    "AuditEntry",
     "BlockedKey",
     "CancelOutcome",
     "ClaimedJob",
@@ -33,6 +34,7 @@ __all__ = [
     "LiveStat",
     "NextJobs",
     "OnExhausted",
+    "PausedKeyInfo",
     "QueueInfo",
     "QueuePolicy",
     "QueueStat",
@@ -237,6 +239,31 @@ class ScheduleInfo:
     last_job_id: int | None
     last_error: str | None
     """Why the last run enqueued nothing; None if it did."""
+
+
+@dataclass(frozen=True, slots=True)
+class PausedKeyInfo:
+    """A key of which no job is handed out."""
+
+    queue: str
+    singleton_key: str
+    paused_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    """What somebody did."""
+
+    id: int
+    at: datetime
+    actor: str
+    """The role that called."""
+    action: str
+    """The function that was called."""
+    queue: str | None
+    job_id: int | None
+    singleton_key: str | None
+    reason: str | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -528,6 +528,9 @@ def let_go(client: Client) -> None:
     client.set_fifo_mode("moves", True)
     assert client.get_job(second).state is JobState.WAITING
     client.pause_key("moves", "a")
+    [paused] = client.list_paused_keys("moves")
+    assert (paused.queue, paused.singleton_key) == ("moves", "a")
+    assert client.list_paused_keys(max_rows=1) == [paused]
     [stat] = client.fifo_stats("moves")
     assert (stat.singleton_key, stat.queue_depth, stat.is_paused) == ("a", 2, True)
     assert (stat.current_job_id, stat.current_state) == (first, JobState.PENDING)
@@ -572,7 +575,12 @@ def schedule(client: Client) -> None:
     assert client.pause_schedule("report") is None
     assert client.list_schedules()[0].is_paused
     assert client.pause_schedule("report", paused=False) == first
-    assert client.get_job(client.run_schedule("report")).payload == {"what": "year"}
+    made = client.run_schedule("report")
+    assert client.get_job(made).payload == {"what": "year"}
+    [entry] = client.list_audit(job_id=made)
+    assert (entry.action, entry.queue, entry.reason) == ("run_schedule", "mail", "report")
+    assert (entry.job_id, entry.singleton_key) == (made, "k")
+    assert client.list_audit("mail", max_rows=1, before_id=entry.id + 1) == [entry]
     assert client.drop_schedule("report")
     assert not client.drop_schedule("report")
 

@@ -24,7 +24,15 @@ from pgbaton._arguments import (
 )
 from pgbaton._async.caller import Caller
 from pgbaton._calls import as_it_is
-from pgbaton.models import BlockedKey, CancelOutcome, DeadJob, JobActions, ScheduleInfo
+from pgbaton.models import (
+    AuditEntry,
+    BlockedKey,
+    CancelOutcome,
+    DeadJob,
+    JobActions,
+    PausedKeyInfo,
+    ScheduleInfo,
+)
 
 
 class OperatorCalls(Caller):
@@ -600,3 +608,55 @@ class OperatorCalls(Caller):
             list[ScheduleInfo]: by name.
         """
         return await self._rows(ScheduleInfo, "list_schedules", {})
+
+    async def list_paused_keys(
+        self, queue: str | None = None, max_rows: int | None = None
+    ) -> list[PausedKeyInfo]:
+        """Keys that `pause_key` paused.
+
+        Args:
+            queue (str): of which queue; default all.
+            max_rows (int): at most, 1 to 1,000; default 100.
+
+        Returns:
+            list[PausedKeyInfo]: by queue and key.
+
+        Raises:
+            UnknownQueue: there is no such queue.
+            NotPermitted: grants narrow the role.
+        """
+        return await self._rows(
+            PausedKeyInfo, "list_paused_keys", {}, queue=text(queue), max_rows=integer(max_rows)
+        )
+
+    async def list_audit(
+        self,
+        queue: str | None = None,
+        job_id: int | None = None,
+        max_rows: int | None = None,
+        before_id: int | None = None,
+    ) -> list[AuditEntry]:
+        """What was done by whom and why.
+
+        Args:
+            queue (str): to which queue; default all on which the role may operate.
+            job_id (int): to which job; default all.
+            max_rows (int): at most, 1 to 1,000; default 50.
+            before_id (int): go on below the id of the last one; default from the latest on.
+
+        Returns:
+            list[AuditEntry]: the latest first.
+
+        Raises:
+            UnknownQueue: there is no such queue.
+            NotPermitted: grants narrow the role.
+        """
+        return await self._rows(
+            AuditEntry,
+            "list_audit",
+            {},
+            queue=text(queue),
+            job_id=integer(job_id),
+            max_rows=integer(max_rows),
+            before_id=integer(before_id),
+        )

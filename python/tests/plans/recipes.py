@@ -115,6 +115,8 @@ FUNCTIONS = {
         "select * from pgbaton.act_on_jobs('retry', '{\"queue\": \"other\"}', max_rows => 10)"
     ),
     "run_schedule": Call("select * from pgbaton.run_schedule('nightly')"),
+    "list_audit": Call("select * from pgbaton.list_audit()", 50),
+    "list_paused_keys": Call("select * from pgbaton.list_paused_keys()", 100),
     "reschedule_job": Call("select * from pgbaton.reschedule_job('f', <waiting>)"),
     "change_priority": Call("select * from pgbaton.change_priority('f', <waiting>, 7)"),
     "skip_job": Call("select * from pgbaton.skip_job('f', <blocked>)"),
@@ -242,6 +244,9 @@ FURTHER = {
     "act_on_jobs, a dry run": Call(
         "select * from pgbaton.act_on_jobs('skip', '{\"queue\": \"s\"}', dry_run => true)", 100
     ),
+    "list_audit of a queue": Call("select * from pgbaton.list_audit('f', max_rows => 20)", 20),
+    "list_audit of a job": Call("select * from pgbaton.list_audit(job_id => <dead>)"),
+    "list_audit, further down": Call("select * from pgbaton.list_audit(before_id => 50)", 50),
     "enqueue_job of known labels": Call(
         "select * from pgbaton.enqueue_job('s', job_type => 'plain', tags => '{red}')"
     ),
