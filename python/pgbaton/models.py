@@ -504,6 +504,10 @@ class JobTotal:
     blocked_seconds: float
     lease_losses: int
     """Jobs that were taken back after the end of their lease; up to date, whatever counted_at."""
+    wait_jobs: list[int]
+    """Ended jobs of each class by the time from when they were enqueued, or were due if that was
+    later, to their last claim."""
+    wait_seconds: float
 
 
 @dataclass(frozen=True, slots=True)

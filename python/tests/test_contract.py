@@ -592,7 +592,10 @@ def look(client: Client) -> None:
     assert live.retrying + live.recovered == stat.retrying
     [total] = client.job_totals("mail", max_age=timedelta(0))
     assert sum(total.run_jobs) >= total.completed > 0
-    assert len(total.run_jobs) == len(total.blocked_jobs) == len(total.bounds) + 1
+    classes = {len(total.run_jobs), len(total.wait_jobs), len(total.blocked_jobs)}
+    assert classes == {len(total.bounds) + 1}
+    assert sum(total.wait_jobs) >= total.completed
+    assert total.wait_seconds > 0
     assert (total.blocked_seconds, total.failed_attempts > 0) == (0, True)
     assert total.lease_losses == 0
     assert isinstance(client.wake_ups(), int)
