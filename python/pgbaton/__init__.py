@@ -21,6 +21,7 @@ from pgbaton.errors import (
 )
 from pgbaton.models import (
     AuditEntry,
+    BlockedJob,
     BlockedKey,
     CancelOutcome,
     ClaimedJob,
@@ -31,6 +32,7 @@ from pgbaton.models import (
     HealthCheck,
     JobActions,
     JobAttempt,
+    JobDependency,
     JobInfo,
     JobOutcome,
     JobState,
@@ -71,6 +73,7 @@ __all__ = [
     "AsyncPool",
     "AuditEntry",
     "BadArguments",
+    "BlockedJob",
     "BlockedKey",
     "CancelOutcome",
     "Cancelled",
@@ -92,6 +95,7 @@ __all__ = [
     "InvalidState",
     "JobActions",
     "JobAttempt",
+    "JobDependency",
     "JobFilter",
     "JobInfo",
     "JobOptions",

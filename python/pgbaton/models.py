@@ -14,6 +14,7 @@ from pgbaton.errors import IncompatibleServer
 
 __all__ = [
     "AuditEntry",
+    "BlockedJob",
     "BlockedKey",
     "CancelOutcome",
     "ClaimedJob",
@@ -24,6 +25,7 @@ __all__ = [
     "HealthCheck",
     "JobActions",
     "JobAttempt",
+    "JobDependency",
     "JobInfo",
     "JobOutcome",
     "JobState",
@@ -281,6 +283,37 @@ class BlockedKey:
     """Jobs that stand behind it."""
     next_run_at: datetime | None
     """None: it does not run again by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlockedJob:
+    """A job that waits for one that failed, or that ended without having completed."""
+
+    queue: str
+    job_id: int
+    waits_for: int
+    waits_for_queue: str | None
+    state: JobState | None
+    """Of the job that it waits for; None: that one is gone, or its queue is not yours."""
+    resolution: str | None
+    last_error: str | None
+    blocked_since: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class JobDependency:
+    """A job that waits for another one, or did."""
+
+    job_id: int
+    waits_for: int
+    queue: str | None
+    """Of the other job than the one that was asked about, as are state and resolution."""
+    state: JobState | None
+    resolution: str | None
+    on_failed: str | None
+    """None: it waits no more."""
+    is_settled: bool
+    """It does not wait for that job any more."""
 
 
 @dataclass(frozen=True, slots=True)

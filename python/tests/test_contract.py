@@ -22,6 +22,7 @@ from pgbaton import (
     Client,
     JobSearch,
     JobState,
+    NewJob,
     UnknownJob,
     Verdict,
     _assemble,
@@ -196,6 +197,7 @@ def test_every_function_takes_every_parameter(
         bury(client)
         repair(client)
         let_go(client)
+        wait_for_jobs_of_others(client)
         schedule(client)
         look(client)
         assert client.version() == version()
@@ -508,6 +510,28 @@ def repair(client: Client) -> None:
     assert claim_one(client, third) == "worker"
     assert client.mark_worker_unresponsive("worker") == 1
     assert client.recover_stale_jobs(timeout=timedelta(0), queue="orders") == 0
+
+
+def wait_for_jobs_of_others(client: Client) -> None:
+    client.create_queue("parents", max_attempts=1)
+    parent = client.enqueue_job("parents")
+    child = client.enqueue_job("parents", after=[parent], on_failed="wait")
+    [first] = client.claim_job_batch("worker", ["parents"])
+    client.fail_job(first.id, "no", first.lease_token)
+    assert client.claim_job_batch("worker", ["parents"]) == []
+    [blocked] = client.blocked_jobs("parents", max_rows=10)
+    assert (blocked.job_id, blocked.waits_for, blocked.last_error) == (child, parent, "no")
+    [edge] = client.job_dependencies(parent, max_rows=10)
+    assert (edge.job_id, edge.waits_for, edge.state, edge.on_failed, edge.is_settled) == (
+        child, parent, JobState.PENDING, "wait", False,
+    )  # fmt: skip
+    client.stop_waiting("parents", child, reason="a test")
+    [second] = client.claim_job_batch("worker", ["parents"])
+    [outcome] = client.parent_outcomes(child, lease_token=second.lease_token)
+    assert (outcome.job_id, outcome.state, outcome.error_message) == (parent, "failed", "no")
+    client.complete_job(child)
+    jobs: list[NewJob] = [{}, {"after_ordinals": [1], "on_failed": "run"}]
+    assert [outcome.outcome for outcome in client.enqueue_jobs("parents", jobs)] == ["enqueued"] * 2
 
 
 def fail_next(client: Client, job_id: int) -> None:

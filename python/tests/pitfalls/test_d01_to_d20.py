@@ -25,7 +25,9 @@ def flow(db: Session) -> Session:
     return db
 
 
-def after(db: Session, *parents: int, queue: str = "q", key: str | None = None, **options: Any) -> int:
+def after(
+    db: Session, *parents: int, queue: str = "q", key: str | None = None, **options: Any
+) -> int:
     names = ["singleton_key", *options]
     given = "".join(f", {name} => %s" for name in names)
     call = f"select pgbaton.enqueue_job(%s, after => %s::bigint[]{given})"
@@ -91,7 +93,7 @@ def test_d01_two_last_parents_side_by_side(
 def test_d01_a_claim_that_looks_between_the_two(
     flow: Session, open_session: Open, sound: Sound
 ) -> None:
-    """The watched parent ends; the next one is ending just then, and cannot see that it is watched."""
+    """The watched parent ends; the next one is ending, and cannot see that it is watched."""
     parents = [flow.enqueue("q"), flow.enqueue("q")]
     child = after(flow, *parents)
     claimed = claim_singly(flow, *parents)
@@ -164,9 +166,7 @@ def test_d02_a_child_runs_once(flow: Session, open_session: Open, sound: Sound) 
     sound()
 
 
-def test_d03_a_parent_that_is_handed_out_twice(
-    flow: Session, clock: Clock, sound: Sound
-) -> None:
+def test_d03_a_parent_that_is_handed_out_twice(flow: Session, clock: Clock, sound: Sound) -> None:
     flow.rows("select pgbaton.update_queue('q', max_attempts => 5)")
     parents = [flow.enqueue("q") for _ in range(3)]
     child = after(flow, *parents)
@@ -253,7 +253,9 @@ def test_d06_a_sleeper_is_woken_for_a_child_whose_parent_has_ended(
     before = flow.one("select coalesce(pg_sequence_last_value('pgbaton.wake_up_seq'), 0)")
     after(flow, parent)
     assert flow.one("select pg_sequence_last_value('pgbaton.wake_up_seq')") == before + 1
-    assert worker.one("select wait from pgbaton.wait_for_jobs('w', array['q'])").total_seconds() == 0
+    assert (
+        worker.one("select wait from pgbaton.wait_for_jobs('w', array['q'])").total_seconds() == 0
+    )
 
 
 def test_d07_a_parent_that_nobody_knows(flow: Session, open_session: Open) -> None:
@@ -570,9 +572,7 @@ def test_d20_a_flow_is_cancelled(flow: Session, sound: Sound) -> None:
     flow.rows("select pgbaton.cancel_jobs(array['flow 7'])")
     assert state(flow, running) == "cancelling"
     assert [state(flow, job) for job in others] == ["unscheduled"] * 3
-    flow.rows(
-        "select pgbaton.acknowledge_cancellation(%s, true, %s)", running, claimed[running]
-    )
+    flow.rows("select pgbaton.acknowledge_cancellation(%s, true, %s)", running, claimed[running])
     settle(flow)
     assert flow.one(WAITS) == 0
     sound()
@@ -593,9 +593,7 @@ def test_d00_results_of_parents_are_read_by_who_runs_the_child(flow: Session) ->
     read: LiteralString = "select job_id, state::text, result from pgbaton.parent_outcomes(%s, %s)"
     assert flow.refusal(read, child, None) == "PB003"
     token = flow.claim("q")[child]
-    assert flow.rows(read, child, token) == [
-        (job, "completed", {"of": job}) for job in parents
-    ]
+    assert flow.rows(read, child, token) == [(job, "completed", {"of": job}) for job in parents]
     assert flow.refusal(read, child, token + 1) == "PB004"
 
 
