@@ -1,6 +1,6 @@
 create or replace function pgbaton.job_dependencies(job_id bigint, max_rows integer default 100)
 returns setof pgbaton.job_dependency
-language plpgsql volatile security definer
+language plpgsql stable security definer
 set search_path = pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off

@@ -1,6 +1,6 @@
 create or replace function pgbaton.blocked_jobs(queue text default null, max_rows integer default 100)
 returns setof pgbaton.blocked_job
-language plpgsql volatile security definer
+language plpgsql stable security definer
 set search_path = pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
@@ -38,7 +38,8 @@ begin
 end;
 $$;
 comment on function pgbaton.blocked_jobs(text, integer) is
-'Jobs of a queue (null: of all) that wait for a job that failed, or that ended without having completed, the longest first:
+'Jobs of a queue (null: of all) that wait for a job that failed, or that ended without having completed, the longest
+first:
 for which one, in what state it is and why. retry_job or skip_job of a failed one lets them go on; stop_waiting and
 cancel_jobs are for the rest. The failed job''s queue, state and error are null where that queue is not yours. Known once a claim
 or run_maintenance has looked at it, which is at once. Raises PB001 or 22023.';

@@ -34,7 +34,8 @@ create table pgbaton.job_wait (
     constraint job_wait_on_failed_check check (on_failed in ('wait', 'cancel', 'run'))
 );
 comment on table pgbaton.job_wait is
-'What is left of a job''s wait: its edges in groups of 16, those groups in groups of 16, and so on to one. A row goes when
+'What is left of a job''s wait: its edges in groups of 16, those groups in groups of 16, and so on to one. A row goes
+when
 all of its group is settled. A group of edges watches one parent, the last that is not settled: only when that one ends
 somebody looks for the next. So parents that end side by side meet in no row, and of any number each end costs the same.';
 comment on column pgbaton.job_wait.child_id is 'The job that waits: its span has a run_at of infinity.';
@@ -47,7 +48,8 @@ comment on column pgbaton.job_wait.level is '0: a group of edges; n: a group of 
 comment on column pgbaton.job_wait.no is 'Number of the group in its level: ordinal / 16 ^ (level + 1).';
 comment on column pgbaton.job_wait.ordinal is 'The edge that is watched: those of the group behind it are settled.';
 comment on column pgbaton.job_wait.edges is 'How many edges the child has.';
-comment on column pgbaton.job_wait.on_failed is 'What a parent that does not complete does to the child: wait, cancel or run.';
+comment on column pgbaton.job_wait.on_failed is 'What a parent that does not complete does to the child: wait, cancel
+or run.';
 
 -- Who waits for a job that ended otherwise than completed; what may not be erased.
 create index job_edge_parent_id_idx on pgbaton.job_edge (parent_id);

@@ -34,5 +34,6 @@ begin
 end;
 $$;
 comment on function pgbaton._require_parents(bigint[]) is
-'Raises PB002 unless all of these jobs are known, live or ended, in queues in which the caller may enqueue; 40001 under an
+'Raises PB002 unless all of these jobs are known, live or ended, in queues in which the caller may enqueue; 40001
+under an
 older snapshot.';

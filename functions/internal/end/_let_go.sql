@@ -23,4 +23,5 @@ begin
 end;
 $$;
 comment on function pgbaton._let_go(bigint[]) is
-'Lets jobs go on that waited for jobs and whose spans the caller has locked: at their time, which is now if they have none.';
+'Lets jobs go on that waited for jobs and whose spans the caller has locked: at their time, which is now if they have
+none.';

@@ -45,7 +45,7 @@ begin
             v_again := v_again or v_left <= 0;
         end if;
         if v_again then
-            return next row(0, v_parent.queue_id, '', v_parent.parent_id)::pgbaton.baton_release;
+            return query select 0::bigint, v_parent.queue_id, ''::text, v_parent.parent_id;
         end if;
     end loop;
     if v_free <> '{}' then

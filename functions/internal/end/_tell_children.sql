@@ -11,6 +11,7 @@ begin
         select array_agg(s.queue_id), array_agg(g.id) into v_queue_ids, v_parent_ids
         from unnest(spans) as s
         cross join lateral generate_series(s.lo, s.hi) as g (id);
+        perform pgbaton._wake_queues(null);  -- of whatever queue they are
     elsif are_completed then
         select array_agg(w.queue_id), array_agg(w.parent_id) into v_queue_ids, v_parent_ids
         from unnest(spans) as s
@@ -35,5 +36,6 @@ begin
 end;
 $$;
 comment on function pgbaton._tell_children(pgbaton.span[], boolean) is
-'For jobs that have just ended: leaves those for which others wait to the next claim, as it does with batons, so that who
+'For jobs that have just ended: leaves those for which others wait to the next claim, as it does with batons, so that
+who
 ends a job locks no other one and waits for nobody. To be called in a statement after the one that ended them.';

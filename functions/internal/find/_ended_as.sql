@@ -38,4 +38,5 @@ begin
 end;
 $$;
 comment on function pgbaton._ended_as(bigint[], bigint[]) is
-'Which of these jobs have ended, and how, as job_outcomes returns it; those that are not among visible_ids are not there.';
+'Which of these jobs have ended, and how, as job_outcomes returns it; those that are not among visible_ids are not
+there.';

@@ -39,4 +39,5 @@ begin
 end;
 $$;
 comment on function pgbaton._kept_of_day(date, timestamptz) is
-'The jobs of a day that are live or staged, that a live job waits or waited for, or that ended within the retention of their queue; at most 10001 of them.';
+'The jobs of a day that are live or staged, that a live job waits or waited for, or that ended within the retention of
+their queue; at most 10001 of them.';

@@ -42,6 +42,7 @@ GIVEN = {
     "done": "select lo from pgbaton.job_history where state = 'completed' order by lo offset 3 limit 1",
     "done_day": "select day from pgbaton.job_history where state = 'completed' order by lo offset 3 limit 1",
     "waiting": "select lo from pgbaton.span where state = 'waiting' and queue_id = (select id from pgbaton.queue where name = 'f') order by lo desc limit 1",
+    "held": "select min(child_id) from pgbaton.job_wait",
     "active": "select lo from pgbaton.span where state = 'active' and hi >= lo + 4 order by lo limit 1",
     "token": "select lease_token from pgbaton.span where state = 'active' and hi >= lo + 4 order by lo limit 1",
     "limited": "select min(dedup_id) from pgbaton.dedup",
@@ -56,6 +57,7 @@ FUNCTIONS = {
     "job_outcomes": Call("select * from pgbaton.job_outcomes(array[<dead>, <waiting>, 1])", 3),
     "wait_for_outcomes": Call("select * from pgbaton.wait_for_outcomes(array[<dead>], '0')", 1),
     "get_job": Call("select * from pgbaton.get_job(<done>)"),
+    "job_dependencies": Call("select * from pgbaton.job_dependencies(<held>)"),
     "job_attempts": reads(
         "select * from pgbaton.job_attempts(<dead>)",
         "select count(*) from pgbaton.job_error where job_id = (select min(lo) from pgbaton.span where state = 'failed')",
@@ -119,6 +121,8 @@ FUNCTIONS = {
     "list_paused_keys": Call("select * from pgbaton.list_paused_keys()", 100),
     "reschedule_job": Call("select * from pgbaton.reschedule_job('f', <waiting>)"),
     "change_priority": Call("select * from pgbaton.change_priority('f', <waiting>, 7)"),
+    "blocked_jobs": Call("select * from pgbaton.blocked_jobs()"),
+    "stop_waiting": Call("select * from pgbaton.stop_waiting('s', <held>)"),
     "skip_job": Call("select * from pgbaton.skip_job('f', <blocked>)"),
     "why_not_running": Call("select * from pgbaton.why_not_running(<waiting>)"),
     # producer
@@ -180,6 +184,7 @@ FUNCTIONS = {
         "select * from pgbaton.claim_job_batch('w', '{f,s}', batch_size => 20)",
         LANES,
     ),
+    "parent_outcomes": Call("select * from pgbaton.parent_outcomes(<active>, <token>)"),
     "claimed_jobs": Call("select * from pgbaton.claimed_jobs(<token>)"),
     "complete_and_claim": Call(
         "select * from pgbaton.complete_and_claim(array[<active>, <active> + 2], <token>, 'w', '{f,s}',"

@@ -76,6 +76,11 @@ def fill(conn: psycopg.Connection[Any], sizes: Sizes) -> None:
     enqueue(conn, "s", 20, job_type="running")
     conn.execute("select count(*) from pgbaton.claim_job_batch('w', '{s}', '{running}')")
     conn.execute("select count(*) from pgbaton.claim_job_batch('w2', '{s}', '{running}')")
+    # One that waits for one of them, and so whoever ends a job looks whether somebody waits for it.
+    conn.execute(
+        "select pgbaton.enqueue_job('s', job_type => 'running', after => array[min(s.lo)])"
+        " from pgbaton.span as s where s.state = 'active'"
+    )
     conn.execute("select pgbaton.worker_heartbeat('w', 3)")
     conn.execute("select pgbaton.wait_for_jobs('asleep', '{empty}')")
     conn.execute(
