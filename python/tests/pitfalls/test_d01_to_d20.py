@@ -455,16 +455,23 @@ def enqueue_flow(db: Session, *jobs: dict[str, Any], queue: str = "q") -> list[i
     return [row[0] for row in rows]
 
 
-def test_d13_d14_a_flow_comes_as_a_whole(flow: Session, open_session: Open, sound: Sound) -> None:
-    """In one transaction, and no job polls for the others."""
+def test_d13_a_flow_comes_as_a_whole(flow: Session, open_session: Open, sound: Sound) -> None:
+    """In one transaction: nobody sees a part of it."""
     producer = open_session()
     producer.begin()
     first, second, last = enqueue_flow(producer, {}, {}, {"after_ordinals": [1, 2]})
     assert flow.one("select count(*) from pgbaton.job") == 0
     producer.commit()
-    assert flow.one("select count(*) from pgbaton.baton_release") == 0
     assert run_all(flow) == [first, second, last]
     sound()
+
+
+def test_d14_no_job_polls_for_others(flow: Session, open_session: Open) -> None:
+    """What begins to wait in a transaction that is undone leaves nothing to look at."""
+    enqueue_flow(flow, {}, {"after_ordinals": [1]})
+    assert flow.one("select count(*) from pgbaton.baton_release") == 0
+    assert len(run_all(flow)) == 2
+    producer = open_session()
     producer.begin()
     enqueue_flow(producer, {}, {"after_ordinals": [1]})
     producer.rollback()
@@ -578,10 +585,10 @@ def test_d20_a_flow_is_cancelled(flow: Session, sound: Sound) -> None:
     sound()
 
 
-# What is not in the list -------------------------------------------------------------------------
+# Results, times and numbers ---------------------------------------------------------------------
 
 
-def test_d00_results_of_parents_are_read_by_who_runs_the_child(flow: Session) -> None:
+def test_d05_results_of_parents_are_read_by_who_runs_the_child(flow: Session) -> None:
     parents = [flow.enqueue("q"), flow.enqueue("other")]
     child = after(flow, *parents)
     for job, queue in zip(parents, ("q", "other"), strict=True):
@@ -597,7 +604,7 @@ def test_d00_results_of_parents_are_read_by_who_runs_the_child(flow: Session) ->
     assert flow.refusal(read, child, token + 1) == "PB004"
 
 
-def test_d00_a_time_of_its_own_counts_as_well(flow: Session, clock: Clock) -> None:
+def test_d17_a_time_of_its_own_counts_as_well(flow: Session, clock: Clock) -> None:
     parent = flow.enqueue("q")
     child = after(flow, parent, delay="1 hour")
     other = after(flow, parent)
@@ -612,14 +619,14 @@ def test_d00_a_time_of_its_own_counts_as_well(flow: Session, clock: Clock) -> No
     assert run_all(flow) == [other]
 
 
-def test_d00_a_hundred_thousand_parents_and_no_more(flow: Session) -> None:
+def test_d01_a_hundred_thousand_parents_and_no_more(flow: Session) -> None:
     too_many: LiteralString = (
         "select pgbaton.enqueue_job('q', after => array(select generate_series(1, 100001)::bigint))"
     )
     assert flow.refusal(too_many) == "22023"
 
 
-def test_d00_the_last_of_many_parents_costs_what_the_first_does(
+def test_d01_the_last_of_many_parents_costs_what_the_first_does(
     flow: Session, open_session: Open
 ) -> None:
     """In blocks, under a snapshot that nothing that died meanwhile can leave."""
