@@ -11,7 +11,7 @@ from (
     ('producer', '{
         enqueue_job,enqueue_jobs,enqueue_batch,publish,subscribe,unsubscribe,list_subscriptions,job_id_of,two_phase_backoff,
         requires_key,enqueue_inbox_rows,note_enqueue_counts,spark_begin,spark_stage,spark_commit,spark_abort,spark_gc,
-        spark_run
+        spark_run,spark_unended,spark_ranges,spark_outcomes,spark_report
     }'),
     ('worker', '{
         claim_job_batch,claimed_jobs,wait_for_jobs,start_jobs,report_progress,extend_leases,complete_job,complete_jobs,complete_claim,
@@ -53,6 +53,7 @@ select pgbaton.enqueue_job('f', singleton_key => 'k') as f2 \gset
 select pgbaton.fail_job(id, 'no', lease_token) from pgbaton.claim_job_batch('w', '{f}');
 select pgbaton.subscribe('q', 'news');
 select pgbaton.create_schedule('s', 'q', '* * * * *');
+select pgbaton.spark_begin('run', 1);
 
 -- What an argument is called with: of several rows the first that fits the function. Only those without a default are needed.
 create temporary table sample (functions text, argument text, value text);

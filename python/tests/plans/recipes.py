@@ -46,6 +46,7 @@ GIVEN = {
     "active": "select lo from pgbaton.span where state = 'active' and hi >= lo + 4 order by lo limit 1",
     "token": "select lease_token from pgbaton.span where state = 'active' and hi >= lo + 4 order by lo limit 1",
     "limited": "select min(dedup_id) from pgbaton.dedup",
+    "enqueued": "select run_id from pgbaton.enqueue_range order by length(run_id) desc limit 1",
     "run": "select run_id from pgbaton.spark_chunk order by length(run_id) desc limit 1",
     "last_minute": "select jsonb_build_object('xid', max(first_xid::text::bigint), 'at', 0)"
     " from (select pg_current_xact_id() as first_xid) as x",
@@ -160,10 +161,17 @@ FUNCTIONS = {
         50,
     ),
     "spark_gc": Call("select * from pgbaton.spark_gc()"),
+    "spark_outcomes": Call("select * from pgbaton.spark_outcomes(<enqueued>)", 50),
+    "spark_ranges": reads(
+        "select * from pgbaton.spark_ranges(<enqueued>)",
+        "select count(*) from pgbaton.enqueue_range",
+    ),
+    "spark_report": reads("select * from pgbaton.spark_report(<enqueued>)", "select 50"),
     "spark_run": Call("select * from pgbaton.spark_run(<run>)"),
     "spark_stage": Call(
         "select * from pgbaton.spark_stage(<run>, gen_random_uuid(), 7, 1, 'other', '{1,2}')"
     ),
+    "spark_unended": Call("select * from pgbaton.spark_unended(<enqueued>)", 50),
     # stream
     "ended_jobs": reads(
         "select * from pgbaton.ended_jobs('{}', '<last_minute>', first_id => <done>, last_id => <done>)",

@@ -88,12 +88,27 @@ def fill(conn: psycopg.Connection[Any], sizes: Sizes) -> None:
         " from generate_series(0, 4) as n",
         [f"run {sizes.jobs}"],
     )
+    # The longest name of a run is that of the one that is asked for.
+    send_run(conn, f"the run of {sizes.jobs:09}", 50)
+    fail(conn, "other", 25, 5, "{run}")
     conn.execute("select pgbaton.subscribe('other', 'news.#')")
     conn.execute("select pgbaton.run_maintenance()")
 
 
+def send_run(conn: psycopg.Connection[Any], run_id: str, rows: int) -> None:
+    """One partition of a run, ten rows a statement."""
+    with conn.transaction():
+        for first in range(0, rows, 10):
+            conn.execute(
+                "insert into pgbaton.enqueue_inbox (queue, run_id, part, parts, job_type, payload)"
+                " select 'other', %s, 0, 1, 'run', to_jsonb(n) from generate_series(%s::int, %s::int) as n",
+                [run_id, first, first + 9],
+            )
+
+
 def fill_day(conn: psycopg.Connection[Any], sizes: Sizes, day: int) -> None:
     part = 3
+    send_run(conn, f"run {sizes.jobs} {day}", min(sizes.jobs // 10, 1_000))
     for n in range(day, sizes.lanes, part):
         conn.execute(
             "select pgbaton.enqueue_job('s', job_type => 'lane', tags => array['x', %s])", [f"t{n}"]
