@@ -188,7 +188,7 @@ comment on column pgbaton.spark_chunk.los is
 spark_commit; else null.';
 comment on column pgbaton.spark_chunk.his is
 'Last ids of these spans. The keys and instants are theirs then, and labels one.';
-comment on column pgbaton.spark_chunk.range_los is 
+comment on column pgbaton.spark_chunk.range_los is
 'Of each range of their ids the first, when los says where they are.';
 comment on column pgbaton.spark_chunk.range_his is 'And the last.';
 comment on column pgbaton.spark_chunk.day is 'UTC day on which they were staged: their partition there.';
