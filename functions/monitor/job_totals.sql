@@ -15,7 +15,7 @@ begin
     with counted as (
         select
             c.queue_id, c.name, c.class, sum(c.jobs)::bigint as jobs, sum(c.seconds) as seconds,
-            c.name not in ('failed_attempt', 'blocked', 'enqueued') and c.class >= 0 as has_run
+            c.name not in ('failed_attempt', 'blocked', 'waited', 'enqueued') and c.class >= 0 as has_run
         from pgbaton.job_count as c
         where v_queue_ids is null or c.queue_id = any (v_queue_ids)
         group by c.queue_id, c.name, c.class
@@ -23,13 +23,16 @@ begin
         select
             q.id, n.class,
             coalesce(sum(c.jobs) filter (where c.has_run), 0)::bigint as run,
-            coalesce(sum(c.jobs) filter (where c.name = 'blocked'), 0)::bigint as blocked
+            coalesce(sum(c.jobs) filter (where c.name = 'blocked'), 0)::bigint as blocked,
+            coalesce(sum(c.jobs) filter (where c.name = 'waited'), 0)::bigint as waited
         from pgbaton.queue as q
         cross join generate_series(0, v_classes) as n (class)
         left join counted as c on c.queue_id = q.id and c.class = n.class
         group by q.id, n.class
     ), histogram as (
-        select b.id, array_agg(b.run order by b.class) as run, array_agg(b.blocked order by b.class) as blocked
+        select
+            b.id, array_agg(b.run order by b.class) as run, array_agg(b.blocked order by b.class) as blocked,
+            array_agg(b.waited order by b.class) as waited
         from by_class as b
         group by b.id
     )
@@ -45,18 +48,19 @@ begin
         pgbaton._class_bounds(),
         h.run, coalesce(sum(c.seconds) filter (where c.has_run), 0),
         h.blocked, coalesce(sum(c.seconds) filter (where c.name = 'blocked'), 0),
-        coalesce((select sum(l.jobs) from pgbaton.lease_loss as l where l.queue_id = q.id), 0)::bigint
+        coalesce((select sum(l.jobs) from pgbaton.lease_loss as l where l.queue_id = q.id), 0)::bigint,
+        h.waited, coalesce(sum(c.seconds) filter (where c.name = 'waited'), 0)
     from pgbaton.queue as q
     inner join histogram as h on h.id = q.id
     left join counted as c on c.queue_id = q.id
     where v_queue_ids is null or q.id = any (v_queue_ids)
-    group by q.id, h.run, h.blocked
+    group by q.id, h.run, h.blocked, h.waited
     order by q.name;
 end;
 $$;
 comment on function pgbaton.job_totals(text, interval) is
 'What each queue (or the named one) did so far: jobs enqueued and ended by state, failed attempts, histograms of
-run times and of how long failing jobs blocked their keys, lost leases. For counters of a monitoring system: they
+run times, of how long jobs waited to be claimed and of how long failing jobs blocked their keys, lost leases. For counters of a monitoring system: they
 never go down. They are counted from what retention keeps, so the first call must come before a day is dropped,
 and what delete_jobs removes before it was counted is missing. max_age: how old the answer may be; counting reads
 the days to which something happened, at most a twentieth of the time, and the live jobs. Only lease_losses is counted as it happens

@@ -22,7 +22,10 @@ begin
     -- Each by its key, whatever the statistics say.
     cross join lateral (
         select
-            s.day, s.queue_id, s.lane_id, s.state, null as resolution, s.attempt, s.extra_attempts, s.run_at, s.claimed_at,
+            s.day, s.queue_id, s.lane_id, s.state, null as resolution, s.attempt, s.extra_attempts, case
+                when s.run_at < 'infinity' then s.run_at
+                else (select n.run_at from pgbaton.job_wait as n where n.child_id = i.id limit 1)
+            end as run_at, s.claimed_at,
             s.started_at, case when s.state = 'failed' then s.changed_at end as ended_at, s.worker_id,
             s.held_key is not null as holds_key
         from pgbaton.span as s

@@ -15,7 +15,7 @@ begin
         q.name, s.held_key, s.lo, s.state,
         coalesce(s.changed_at, s.claimed_at, j.created_at),
         s.attempt, r.last_error, w.jobs,
-        case when s.state in ('pending', 'retry', 'unknown_retry') then s.run_at end
+        case when s.state in ('pending', 'retry', 'unknown_retry') then nullif(s.run_at, 'infinity') end
     from pgbaton.queue as q
     cross join lateral (
         select n.* from only pgbaton.span as n

@@ -27,10 +27,12 @@ begin
         where h.state = 'completed' and h.finished_at < v_before and h.day <= pgbaton._day(v_before)
             and (v_allowed is null or h.queue_id = any (v_allowed))
     );
+    v_ids := array(select unnest(v_ids) except select unnest(pgbaton._awaited(v_ids)));
     perform pgbaton._erase(v_ids);
     return cardinality(v_ids);
 end;
 $$;
 comment on function pgbaton.cleanup_expired_jobs(interval) is
-'Removes completed jobs that ended longer ago than ttl, and returns how many. Retention does so by itself, day
+'Removes completed jobs that ended longer ago than ttl, but those that others wait for, and returns how many.
+Retention does so by itself, day
 by day and without reading rows; this is for removing earlier, and reads the history of all days before. Raises 22004 or 22023.';

@@ -42,6 +42,13 @@ begin
             hint = 'Nothing was deleted. Cancel such jobs with pgbaton.cancel_jobs() first.';
     end if;
 
+    v_open := (pgbaton._awaited(v_asked))[1];
+    if v_open is not null then
+        raise exception using
+            errcode = 'PB003',
+            message = format('another job waits for job %s', v_open),
+            hint = format('Nothing was deleted. pgbaton.job_dependencies(%s) names those that wait.', v_open);
+    end if;
     v_known := array(
         select distinct a.id from unnest(v_asked) as a (id)
         where exists (select from pgbaton.job as j where j.id = a.id offset 0)
@@ -56,7 +63,7 @@ end;
 $$;
 comment on function pgbaton.delete_jobs(text[], bigint[]) is
 'Removes for good the ended and failed jobs that carry all of the tags and those with these ids, and returns
-how many; a key that one of them held goes on. All or nothing: when one has not ended, PB003 and nothing is
+how many; a key that one of them held goes on. All or nothing: when one has not ended or another job waits for it, PB003 and nothing is
 deleted. Unknown ids are passed over; no tags and no ids select nothing; with tags it reads
 all live jobs and what retention keeps of those that ended.
 A dedup_id is kept as long as its queue keeps its history: who enqueues it again gets the id of the deleted job. Raises PB003, 22004 or 22023.';

@@ -10,19 +10,24 @@ as $$
 declare
     v_at constant timestamptz := greatest(pgbaton._check_run_at(run_at, null), pgbaton._now());
     v_span pgbaton.span;
+    v_is_held boolean := false;  -- until jobs have ended for which it waits
 begin
     v_span := pgbaton._take_one(
         queue, job_id, array['pending', 'waiting', 'retry', 'unknown_retry']::pgbaton.job_state[], 'reschedule_job'
     );
-    perform pgbaton._reschedule(array[v_span], v_at);
+    if v_span.run_at = 'infinity' then
+        update pgbaton.job_wait as w set run_at = v_at where w.child_id = reschedule_job.job_id;
+        v_is_held := found;
+    end if;
+    perform pgbaton._reschedule(array[v_span], case when v_is_held then 'infinity' else v_at end);
     perform pgbaton._audit('reschedule_job', queue, job_id, v_span.singleton_key, 'to ' || v_at);
-    return case when v_span.state = 'waiting' then 'in_line' else 'ok' end;
+    return case when v_span.state = 'waiting' or v_is_held then 'in_line' else 'ok' end;
 end;
 $$;
 comment on function pgbaton.reschedule_job(text, bigint, timestamptz) is
 'Moves a job that is not claimed, waits for its time or for a retry: it runs from run_at on (null, or a time that has
-passed: at once). Its attempts stay as they are. Returns ok, or in_line when other jobs of its key stand before it: it
-runs after them, and not before run_at, for the order within a key never changes. The job that holds a FIFO key keeps
+passed: at once). Its attempts stay as they are. Returns ok, or in_line when other jobs of its key stand before it, or
+jobs have not ended for which it waits: it runs after them, and not before run_at, for the order within a key never changes. The job that holds a FIFO key keeps
 it, so that its key waits with it. In its lane a job that becomes due stands behind those that were claimable before.
 Raises PB001, PB002 (no such job in the queue), PB003 (a worker has it, or it failed or ended: see retry_job), PB009,
 22004 or 22023 (no instant of the years 1 to 9999).';

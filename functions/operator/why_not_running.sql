@@ -6,8 +6,12 @@ as $$
 declare
     v_job constant pgbaton.job_info := pgbaton._job_info(job_id, 'operate');
     v_queue constant pgbaton.queue := pgbaton._require_queue((v_job).queue);
+    v_waits constant text := case
+        when v_job.state in ('pending', 'waiting') then pgbaton._why_waiting_for(job_id)
+    end;
 begin
     return case
+        when v_waits is not null then v_waits
         when v_job.state = 'active' then format(
             'Job %s is running: worker %s claimed it at %s, its lease ends at %s.',
             job_id, v_job.worker_id, v_job.claimed_at, v_job.lease_until

@@ -14,7 +14,9 @@ create or replace function pgbaton.enqueue_job(
     keys_if_undelivered jsonb default null,
     dedup_id text default null,
     on_duplicate text default 'error',
-    headers jsonb default null
+    headers jsonb default null,
+    after bigint[] default null,
+    on_failed text default 'wait'
 )
 returns bigint
 language plpgsql volatile security definer
@@ -29,12 +31,18 @@ declare
 begin
     if num_nonnulls(
         singleton_key, run_at, delay, max_attempts, retry_delay, retry_backoff, backoff_schedule, keys_if_undelivered,
-        dedup_id, headers
-    ) = 0 and on_duplicate = 'error' and payload is not null and pgbaton._fits(payload) then
+        dedup_id, headers, after
+    ) = 0 and on_failed = 'wait' and on_duplicate = 'error' and payload is not null and pgbaton._fits(payload) then
         v_job_id := pgbaton._add_plain_job(queue, payload, priority, job_type, tags);
         if v_job_id is not null then
             return v_job_id;
         end if;
+    end if;
+    if after is not null or on_failed is distinct from 'wait' then
+        return pgbaton._enqueue_after(
+            queue, payload, priority, singleton_key, job_type, tags, run_at, delay, max_attempts, retry_delay,
+            retry_backoff, backoff_schedule, keys_if_undelivered, dedup_id, on_duplicate, headers, after, on_failed
+        );
     end if;
     return pgbaton._enqueue_job(
         queue, payload, priority, singleton_key, job_type, tags, run_at, delay, max_attempts, retry_delay,
@@ -44,7 +52,7 @@ end;
 $$;
 comment on function pgbaton.enqueue_job(
     text, jsonb, integer, text, text, text[], timestamptz, interval, integer, interval, boolean, interval[],
-    jsonb, text, text, jsonb
+    jsonb, text, text, jsonb, bigint[], text
 ) is
 'Adds a job and returns its id. It is there when your transaction commits.
 priority: larger runs first (150 explicit, 100 discovered, 30 backfill); it orders keys, never jobs of one
@@ -57,5 +65,9 @@ keys_if_undelivered: list of at most 100 key paths under which the payload is st
 dedup_id: your own id for the job. When the queue knows it already, or its policy allows no further job of the
 key, on_duplicate error raises PB006 and skip returns the earlier job''s id.
 headers: an object of texts, up to 4 kB, that travels with the job, for example a trace context.
-Raises PB001, PB005 (key required), PB006, PB010 (too many lanes), PB011 (payload above 16 MB, nested
+after: ids of up to 100,000 jobs, of any queue in which you may enqueue; the job is not claimable until all of them have
+completed, and not before run_at. In a FIFO queue it holds up its key meanwhile, as a job with a run_at does. on_failed:
+what becomes of it when one of them fails for good or ends otherwise: wait (an operator retries or skips it; see
+blocked_jobs), cancel, or run.
+Raises PB001, PB002 (a job of after is not known), PB005 (key required), PB006, PB010 (too many lanes), PB011 (payload above 16 MB, nested
 deeper than 500 levels or with a number of more than 4,000 digits, or headers above 4 kB), 22004 or 22023.';

@@ -16,6 +16,7 @@ declare
     v_new record;  -- those that are not duplicates
     v_is_new boolean[];
     v_new_ids bigint[];
+    v_outcomes pgbaton.enqueue_outcome[];
 begin
     perform pgbaton._check_job_list(jobs);
     select * into v_all from pgbaton._parse_jobs(v_queue, jobs);
@@ -40,7 +41,13 @@ begin
             may_refuse => true
         ) as i (id)
     );
-    return query select * from pgbaton._outcomes(v_queue, v_all.dedup_ids, v_is_new, v_new_ids);
+    if v_all.waits is null then
+        return query select * from pgbaton._outcomes(v_queue, v_all.dedup_ids, v_is_new, v_new_ids);
+        return;
+    end if;
+    v_outcomes := array(select o from pgbaton._outcomes(v_queue, v_all.dedup_ids, v_is_new, v_new_ids) as o);
+    perform pgbaton._add_edges_of(v_all.waits, v_outcomes);
+    return query select * from unnest(v_outcomes);
 end;
 $$;
 comment on function pgbaton.enqueue_jobs(text, jsonb) is
@@ -50,4 +57,6 @@ order: enqueued; duplicate, with the earlier job''s id (on_duplicate error raise
 without an id, where the policy of the queue allows no further job of the key. Jobs of one key keep the order
 of the array. All or nothing for everything else. Durations are interval text, instants ISO 8601 (UTC when
 they name no zone).
+after_ordinals: places of earlier jobs of the array, from 1, for which the job waits as for those of after; on_failed
+holds for both.
 Raises what enqueue_job raises; the message says which job it is, from 1.';

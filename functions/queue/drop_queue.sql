@@ -5,17 +5,23 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_queue constant pgbaton.queue := pgbaton._seize_queue(queue);
+    v_waits record;  -- who waits for jobs of the queue
 begin
     if force is not true then
         perform pgbaton._require_no_live_jobs(v_queue, 'Drain it, or pass force => true to drop its jobs as well.');
     end if;
     perform pgbaton._require_other_grants(v_queue);
+    delete from pgbaton.job_wait as w where w.queue_id = v_queue.id;
+    select array_agg(w.queue_id) as queue_ids, array_agg(w.parent_id) as parent_ids into v_waits
+    from (select distinct on (n.parent_id) n.parent_id, n.queue_id from pgbaton.job_wait as n where n.parent_id is not null) as w
+    where (pgbaton._live_span(w.parent_id)).queue_id = v_queue.id;
+    perform pgbaton._leave_parents(v_waits.queue_ids, v_waits.parent_ids);
     -- What of its days is left in job and job_history belongs to nobody then, and goes with its day.
     -- Until none is left: a span that was split while we waited for its lock lives on in other rows.
     while exists (select from pgbaton.span as s where s.queue_id = v_queue.id) loop
         delete from pgbaton.span as s where s.queue_id = v_queue.id;
     end loop;
-    delete from pgbaton.baton_release as r where r.queue_id = v_queue.id;
+    delete from pgbaton.baton_release as r where r.queue_id = v_queue.id and r.parent_id is null;
     delete from pgbaton.paused_key as k where k.queue_id = v_queue.id;
     delete from pgbaton.dedup as d where d.queue_id = v_queue.id;
     delete from pgbaton.subscription as s where s.queue_id = v_queue.id;
@@ -34,5 +40,6 @@ end;
 $$;
 comment on function pgbaton.drop_queue(text, boolean) is
 'Removes a queue with its history, subscriptions, schedules and grants; with force also its live jobs, and what
-a worker still sends for one of them is not_found. Waits for open producers, and reads all live jobs. Raises PB001, PB008 (live jobs,
+a worker still sends for one of them is not_found, and a job of another queue that waits for one of
+them goes by its on_failed. Waits for open producers, and reads all live jobs. Raises PB001, PB008 (live jobs,
 without force), PB009 (a role is narrowed to this queue alone) or 22004.';

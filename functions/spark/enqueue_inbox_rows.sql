@@ -15,8 +15,8 @@ declare
     v_name text;
     v_queue pgbaton.queue;
     v_jobs record;  -- parallel arrays
-    v_is_new boolean[];
-    v_duplicates integer;
+    v_day constant date := pgbaton._day(pgbaton._now());
+    v_job_ids bigint[];  -- of the rows, null for duplicates
 begin
     select a.queue, a.priority, a.job_type, a.tags, a.run_id, a.part, a.parts into v_first from added as a limit 1;
     if not found then
@@ -52,7 +52,7 @@ begin
             return null;
         end if;
         perform pgbaton._enter_keys(v_queue, v_all.singleton_keys, v_first.part, v_first.parts);
-        v_is_new := pgbaton._add_staged(
+        v_job_ids := pgbaton._add_staged(
             v_queue, v_all.payloads, v_all.singleton_keys,
             pgbaton._lane_id(
                 v_queue, coalesce(v_first.priority, 100), coalesce(v_first.job_type, ''), coalesce(v_first.tags, '{}')
@@ -60,10 +60,7 @@ begin
             null, v_all.run_ats, v_all.dedup_ids
         );
         if v_first.run_id is not null then
-            v_duplicates := coalesce(cardinality(array_positions(v_is_new, false)), 0);
-            perform pgbaton._count_part(
-                v_queue.id, v_first.run_id, v_first.part, cardinality(v_all.payloads) - v_duplicates, v_duplicates
-            );
+            perform pgbaton._note_jobs(v_queue.id, v_first.run_id, v_first.part, v_day, v_job_ids);
         end if;
         return null;
     end if;
@@ -125,17 +122,15 @@ begin
         ) as r;
 
         perform pgbaton._enter_keys(v_queue, v_jobs.singleton_keys, v_jobs.part, v_jobs.max_parts);
-        v_is_new := pgbaton._add_staged(
+        v_job_ids := pgbaton._add_staged(
             v_queue, v_jobs.payloads, v_jobs.singleton_keys, v_jobs.lane_id, v_jobs.lane_ids, v_jobs.run_ats,
             v_jobs.dedup_ids, v_jobs.row_nos
         );
         if v_jobs.run_ids is not null then
-            perform pgbaton._count_part(v_queue.id, c.run_id, c.part, c.jobs, c.duplicates)
+            perform pgbaton._note_jobs(v_queue.id, c.run_id, c.part, v_day, c.job_ids)
             from (
-                select
-                    u.run_id, u.part, count(*) filter (where u.is_new is not false)::integer as jobs,
-                    count(*) filter (where not u.is_new)::integer as duplicates
-                from unnest(v_jobs.run_ids, v_jobs.parts, v_is_new) as u (run_id, part, is_new)
+                select u.run_id, u.part, array_agg(u.job_id order by u.ordinal) as job_ids
+                from unnest(v_jobs.run_ids, v_jobs.parts, v_job_ids) with ordinality as u (run_id, part, job_id, ordinal)
                 where u.run_id is not null
                 group by u.run_id, u.part
             ) as c;

@@ -99,7 +99,7 @@ begin
         v_staged := 0;
         perform pgbaton._unstore(v_queue, attempts);
         for v_chunk in select * from pgbaton._chunks_in_order(v_queue, attempts) loop
-            v_count := v_count + pgbaton._enqueue_chunk(v_queue, v_chunk, v_are_new[i]);
+            v_count := v_count + pgbaton._enqueue_chunk(v_queue, v_chunk, v_are_new[i], run_id);
             v_staged := v_staged + v_chunk.jobs;
         end loop;
         update pgbaton.enqueue_ledger as l

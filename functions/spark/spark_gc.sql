@@ -38,6 +38,8 @@ begin
             for update skip locked
         ))
         returning r.run_id
+    ), forgotten as (
+        delete from pgbaton.enqueue_range as n using gone as g where n.run_id = g.run_id
     )
     delete from pgbaton.enqueue_ledger as l using gone as g where l.run_id = g.run_id;
     return v_chunks;

@@ -29,6 +29,7 @@ declare
     v_digest numeric;
     v_job_ids bigint[];
     v_spans record;  -- as parallel arrays
+    v_ranges record;
 begin
     perform pgbaton._require_action(v_queue, 'enqueue');
     perform pgbaton._check_run_id(run_id);
@@ -92,13 +93,14 @@ begin
         );
     else
         v_spans := pgbaton._cut_into_spans(v_job_ids, singleton_keys, null, run_ats);
+        v_ranges := pgbaton._id_ranges(v_job_ids);
         insert into pgbaton.spark_chunk (
-            attempt, staged_at, chunk_no, part, jobs, queue_id, day, queue, digest, run_id, los, his, singleton_keys,
-            priorities, job_types, tags, run_ats
+            attempt, staged_at, chunk_no, part, jobs, queue_id, day, queue, digest, run_id, los, his, range_los,
+            range_his, singleton_keys, priorities, job_types, tags, run_ats
         )
         values (
             attempt, v_now, chunk_no, part, cardinality(payloads), v_queue.id, v_day, v_queue.name, v_digest, run_id,
-            v_spans.los, v_spans.his, v_spans.span_keys, priorities[1:1], job_types[1:1], tags[1:1], v_spans.span_run_ats
+            v_spans.los, v_spans.his, v_ranges.los, v_ranges.his, v_spans.span_keys, priorities[1:1], job_types[1:1], tags[1:1], v_spans.span_run_ats
         );
     end if;
 end;

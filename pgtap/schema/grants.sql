@@ -21,6 +21,7 @@ select story.claim('theirs_fifo', 'their worker');
 select story.fail('a1', false);
 select pgbaton.subscribe('theirs', 'news');
 select pgbaton.create_schedule('their schedule', 'theirs', '0 0 1 1 *');
+select pgbaton.enqueue_job('theirs', '"held"', after => array[story.id('failed')]);
 select story.enqueue('own', 'mine');
 select story.enqueue('own2', 'mine');
 select tap.advance('1 minute');
@@ -43,6 +44,7 @@ insert into call values
 ('enqueue_inbox_rows', 'none', null, null), ('note_enqueue_counts', 'none', null, null), ('spark_gc', 'none', null, null),
 -- enqueue
 ('enqueue_job', 'enqueue', $$pgbaton.enqueue_job('theirs')$$, 'PB009'),
+('enqueue_job', 'enqueue', $$pgbaton.enqueue_job('mine', after => array[<active>])$$, 'PB002'),
 ('enqueue_jobs', 'enqueue', $$pgbaton.enqueue_jobs('theirs', '[{}]')$$, 'PB009'),
 ('enqueue_batch', 'enqueue', $$pgbaton.enqueue_batch('theirs', '{1}')$$, 'PB009'),
 ('publish', 'enqueue', $$pgbaton.publish('news', '{}')$$, ''),
@@ -54,6 +56,10 @@ insert into call values
 ('requires_key', 'enqueue', $$pgbaton.requires_key('theirs')$$, 'PB009'),
 ('spark_begin', 'enqueue', $$pgbaton.spark_begin('run', 1)$$, ''),
 ('spark_run', 'enqueue', $$pgbaton.spark_run('their run')$$, ''),
+('spark_unended', 'enqueue', $$pgbaton.spark_unended('their run')$$, '42704'),
+('spark_ranges', 'enqueue', $$pgbaton.spark_ranges('their run')$$, '42704'),
+('spark_outcomes', 'enqueue', $$pgbaton.spark_outcomes('their run')$$, '42704'),
+('spark_report', 'enqueue', $$pgbaton.spark_report('their run')$$, '42704'),
 ('spark_stage', 'enqueue', $$pgbaton.spark_stage('run', gen_random_uuid(), 0, 1, 'theirs', '{1}')$$, 'PB009'),
 ('spark_commit', 'enqueue', $$(select inserted from pgbaton.spark_commit('their run', '{}', 0))$$, '(0)'),
 ('spark_abort', 'enqueue', $$(select pgbaton.spark_abort('their run'))$$, '(0)'),
@@ -73,6 +79,7 @@ insert into call values
 ('complete_and_claim', 'work', $$pgbaton.complete_and_claim('{}', null, 'w', '{theirs}')$$, 'PB009'),
 ('complete_and_claim', 'work', $$(select verdict, queue from pgbaton.complete_and_claim(array[<active>, <unknown_stopped>], {active}, 'w', null, results => '{1,2}'))$$, '(claimed,mine) (claimed,mine) (not_found,) (not_found,)'),
 ('complete_and_claim', 'work', $$(select verdict, queue from pgbaton.complete_and_claim(array[<active>], {active}, 'w', '{mine,theirs}'))$$, '(not_found,)'),
+('parent_outcomes', 'work', $$pgbaton.parent_outcomes(<active>, {active})$$, 'PB002'),
 ('claimed_jobs', 'work', $$pgbaton.claimed_jobs({active})$$, ''),
 ('fail_job', 'work', $$pgbaton.fail_job(<active>, 'x', {active})$$, 'PB002'),
 ('fail_jobs', 'work', $$(select verdict from pgbaton.fail_jobs(array[<active>], '{x}'))$$, '(not_found)'),
@@ -111,6 +118,10 @@ insert into call values
 ('reschedule_job', 'operate', $$pgbaton.reschedule_job('mine', <pending>)$$, 'PB002'),
 ('change_priority', 'operate', $$pgbaton.change_priority('theirs', <pending>, 7)$$, 'PB009'),
 ('change_priority', 'operate', $$pgbaton.change_priority('mine', <pending>, 7)$$, 'PB002'),
+('stop_waiting', 'operate', $$pgbaton.stop_waiting('theirs', <held>)$$, 'PB009'),
+('stop_waiting', 'operate', $$pgbaton.stop_waiting('mine', <held>)$$, 'PB002'),
+('blocked_jobs', 'operate', $$(select queue from pgbaton.blocked_jobs())$$, ''),
+('blocked_jobs', 'operate', $$pgbaton.blocked_jobs('theirs')$$, 'PB009'),
 ('blocked_keys', 'operate', $$pgbaton.blocked_keys(include_busy => true)$$, ''),
 ('blocked_keys', 'operate', $$pgbaton.blocked_keys('theirs_fifo')$$, 'PB009'),
 ('get_blocked_keys', 'operate', $$pgbaton.get_blocked_keys('theirs_fifo')$$, 'PB009'),
@@ -122,6 +133,10 @@ insert into call values
 ('act_on_jobs', 'operate', $$pgbaton.act_on_jobs('cancel', '{"tags": ["x"]}')$$, '(0,0,)'),
 ('act_on_jobs', 'operate', $$pgbaton.act_on_jobs('erase', '{"tags": ["x"]}', dry_run => true)$$, '(0,0,)'),
 ('run_schedule', 'operate', $$pgbaton.run_schedule('their schedule')$$, 'PB009'),
+('list_audit', 'operate', $$pgbaton.list_audit('theirs')$$, 'PB009'),
+('list_audit', 'operate', $$pgbaton.list_audit(job_id => <failed>)$$, ''),
+('list_paused_keys', 'operate', $$pgbaton.list_paused_keys('theirs_fifo')$$, 'PB009'),
+('list_paused_keys', 'operate', $$pgbaton.list_paused_keys()$$, ''),
 ('get_dead_job', 'operate', $$pgbaton.get_dead_job(<failed>)$$, 'PB002'),
 ('requeue_dead_job', 'operate', $$pgbaton.requeue_dead_job(<failed>)$$, 'PB002'),
 ('delete_dead_job', 'operate', $$pgbaton.delete_dead_job(<failed>)$$, 'PB002'),
@@ -144,6 +159,7 @@ insert into call values
 ('list_jobs', 'monitor', $$pgbaton.list_jobs(array[<active>, <completed>, <failed>])$$, ''),
 ('job_outcomes', 'monitor', $$(select state from pgbaton.job_outcomes(array[<completed>, <failed>]) where state is not null)$$, ''),
 ('wait_for_outcomes', 'monitor', $$(select state from pgbaton.wait_for_outcomes(array[<active>]) where state is not null)$$, ''),
+('job_dependencies', 'monitor', $$pgbaton.job_dependencies(<held>)$$, 'PB002'),
 ('get_job', 'monitor', $$pgbaton.get_job(<active>)$$, 'PB002'),
 ('get_job', 'monitor', $$pgbaton.get_job(<completed>)$$, 'PB002'),
 ('get_job_stats', 'monitor', $$(select total_jobs from pgbaton.get_job_stats('{x}'))$$, '(0)'),

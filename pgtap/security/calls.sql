@@ -11,17 +11,17 @@ from (
     ('producer', '{
         enqueue_job,enqueue_jobs,enqueue_batch,publish,subscribe,unsubscribe,list_subscriptions,job_id_of,two_phase_backoff,
         requires_key,enqueue_inbox_rows,note_enqueue_counts,spark_begin,spark_stage,spark_commit,spark_abort,spark_gc,
-        spark_run
+        spark_run,spark_unended,spark_ranges,spark_outcomes,spark_report
     }'),
     ('worker', '{
         claim_job_batch,claimed_jobs,wait_for_jobs,start_jobs,report_progress,extend_leases,complete_job,complete_jobs,complete_claim,
         complete_and_claim,
         fail_job,fail_jobs,release_jobs,stop_job,stop_job_with_retry,mark_job_unknown_stopped,acknowledge_cancellation,
-        worker_heartbeat,unregister_worker,mark_worker_unresponsive,recover_stale_jobs,run_maintenance
+        worker_heartbeat,unregister_worker,mark_worker_unresponsive,recover_stale_jobs,run_maintenance,parent_outcomes
     }'),
     ('monitor', '{
         get_job,job_outcomes,wait_for_outcomes,get_job_stats,queue_stats,fifo_stats,granted_queues,health,kv_get,kv_list,list_workers,live_stats,job_totals,
-        wake_ups,job_attempts,find_jobs,list_jobs,ended_jobs,ended_jobs_offset,ended_jobs_ranges
+        wake_ups,job_attempts,job_dependencies,find_jobs,list_jobs,ended_jobs,ended_jobs_offset,ended_jobs_ranges
     }'),
     ('operator', '{
         create_queue,create_fifo_queue,update_queue,set_fifo_mode,pause_queue,resume_queue,pause_key,resume_key,drop_queue,
@@ -29,7 +29,8 @@ from (
         blocked_keys,cancel_jobs,cleanup_expired_jobs,create_schedule,delete_dead_job,delete_job,delete_jobs,drop_schedule,
         get_blocked_keys,get_dead_job,kv_delete,list_dead_jobs,list_schedules,pause_schedule,purge_dead_jobs,
         change_priority,requeue_dead_job,reschedule_job,reset_fifo_key,reset_running_jobs,retry_job,retry_jobs,skip_job,
-        why_not_running,act_on_jobs,run_schedule
+        why_not_running,act_on_jobs,run_schedule,list_audit,list_paused_keys,
+        blocked_jobs,stop_waiting
     }')
 ) as w (who, names);
 
@@ -46,18 +47,20 @@ select pgbaton.fail_job(id, 'no', token, false) from id, token where name = 'fai
 select pgbaton.complete_job(id, lease_token => token) from id, token where name = 'completed';
 select pgbaton.cancel_jobs(job_ids => array[id]) from id where name = 'cancelling';
 insert into id select 'scheduled', pgbaton.enqueue_job('q', run_at => '2100-01-01');
+insert into id select 'held', pgbaton.enqueue_job('q', after => array[id]) from id where name = 'active';
 select pgbaton.enqueue_job('f', singleton_key => 'k', keys_if_undelivered => '[["k"]]') as f1 \gset
 select pgbaton.enqueue_job('f', singleton_key => 'k') as f2 \gset
 select pgbaton.fail_job(id, 'no', lease_token) from pgbaton.claim_job_batch('w', '{f}');
 select pgbaton.subscribe('q', 'news');
 select pgbaton.create_schedule('s', 'q', '* * * * *');
+select pgbaton.spark_begin('run', 1);
 
 -- What an argument is called with: of several rows the first that fits the function. Only those without a default are needed.
 create temporary table sample (functions text, argument text, value text);
 insert into sample values
 ('^create_(fifo_)?queue$', 'queue', 'new'), ('^(drop_queue|set_fifo_mode)$', 'queue', 'empty'),
 ('_key$|^get_blocked_keys$', 'queue', 'f'), ('', 'queue', 'q'), ('', 'singleton_key', 'k'), ('', 'reason', 'because'),
-('^(retry|skip|delete)_job$|dead_job$', 'job_id', '<failed>'), ('^acknowledge|^stop_job_with_retry', 'job_id', '<cancelling>'), ('^(reschedule_job|change_priority)$', 'job_id', '<scheduled>'), ('', 'job_id', '<active>'), ('', 'priority', '100'),
+('^(retry|skip|delete)_job$|dead_job$', 'job_id', '<failed>'), ('^acknowledge|^stop_job_with_retry', 'job_id', '<cancelling>'), ('^(reschedule_job|change_priority)$', 'job_id', '<scheduled>'), ('^stop_waiting$', 'job_id', '<held>'), ('', 'job_id', '<active>'), ('', 'priority', '100'),
 ('^wait_for_outcomes$', 'job_ids', '{<failed>}'), ('', 'job_ids', '{<active>}'), ('', 'lease_token', '<token>'), ('', 'worker_id', 'w'),
 ('', 'payload', '{}'), ('', 'payloads', '{1,2}'), ('', 'jobs', '[{}]'), ('', 'topic', 'news'), ('', 'topic_pattern', 'news.#'),
 ('', 'dedup_id', 'active'), ('', 'error_message', 'no'), ('', 'error_messages', '{no}'), ('', 'was_executing', 'true'),

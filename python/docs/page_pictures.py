@@ -21,7 +21,7 @@ from pgbaton.install import install
 ROOT = Path(__file__).resolve().parents[2]
 IMAGES = ROOT / "docs" / "images"
 sys.path.insert(0, str(ROOT / "python" / "tests" / "gateway"))
-SECONDS = 90
+SECONDS = 60
 
 
 def main() -> None:
@@ -81,8 +81,8 @@ def work(dsn: str, stop: threading.Event) -> None:
 def picture(browser: Browser, url: str) -> None:
     """Light, dark and narrow, all of the same minutes."""
     kinds: list[tuple[str, Literal["light", "dark"], int, int]] = [
-        ("light", "light", 1280, 1150),
-        ("dark", "dark", 1280, 1150),
+        ("light", "light", 1280, 700),
+        ("dark", "dark", 1280, 700),
         ("narrow", "light", 400, 900),
     ]
     pages = []
@@ -97,7 +97,7 @@ def picture(browser: Browser, url: str) -> None:
     for name, page in pages:
         page.screenshot(path=IMAGES / f"page-{name}.png")
     _, wide = pages[0]
-    wide.get_by_role("button", name="Show job 41").first.click()
+    wide.goto(f"{url}/#job/41")
     wide.get_by_role("heading", name="Job 41").wait_for()
     wide.locator("#job").screenshot(path=IMAGES / "page-job.png")
 

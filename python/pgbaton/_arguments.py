@@ -59,13 +59,22 @@ class JobOptions(TypedDict, total=False):
     dedup_id: str | None
     on_duplicate: str
     headers: Mapping[str, str] | None
+    after: Iterable[int]
+    on_failed: str
 
 
-class NewJob(JobOptions, total=False):
-    """One job of `enqueue_jobs`; the keys mean what the parameters of `enqueue_job` mean."""
+class SingleJob(JobOptions, total=False):
+    """What `enqueue_job` takes but the queue."""
 
     payload: Json
     job_type: str
+
+
+class NewJob(SingleJob, total=False):
+    """One job of `enqueue_jobs`; the keys mean what the parameters of `enqueue_job` mean."""
+
+    after_ordinals: Iterable[int]
+    """Places of earlier jobs of the same call, from 1, for which it waits as well."""
 
 
 class JobSearch(TypedDict, total=False):
@@ -268,6 +277,8 @@ _IN_AN_OBJECT: Mapping[str, Any] = {
     "retry_delay": interval,
     "backoff_schedule": _list_of(interval),
     "keys_if_undelivered": _paths,
+    "after": _list_of(_unchanged),
+    "after_ordinals": _list_of(_unchanged),
     "headers": _headers,
     "failed_after": instant,
     "failed_before": instant,
@@ -325,6 +336,8 @@ _OPTIONS: Mapping[str, Any] = {
     "dedup_id": text,
     "on_duplicate": text,
     "headers": header_texts,
+    "after": integers,
+    "on_failed": text,
 }
 
 

@@ -64,6 +64,9 @@ _NAMES_OF_TYPES = {
 TYPES = {name: kind for kind, names in _NAMES_OF_TYPES.items() for name in names.split()}
 """What to cast an argument to, by its name, which means one type in all functions; else text."""
 
+TYPES_IN = {("enqueue_job", "after"): "bigint[]"}
+"""But for these."""
+
 RESULTS: dict[str, Any] = {
     "create_schedule": datetime,
     "pause_schedule": datetime,
@@ -72,12 +75,16 @@ RESULTS: dict[str, Any] = {
 """What a function returns, if it is one value that JSON has no type for."""
 
 
+def type_of(function: str, parameter: str) -> str:
+    return TYPES_IN.get((function, parameter)) or TYPES.get(parameter, "text")
+
+
 @lru_cache
 def statement(function: str, parameters: tuple[str, ...], numbered: bool) -> str:
     """The call, with parameters $1, $2 if they are numbered, else :name."""
     places = (f"${number}" if numbered else f":{name}" for number, name in enumerate(parameters, 1))
     arguments = ", ".join(
-        f"{name} => cast(cast({place} as text) as {TYPES.get(name, 'text')})"
+        f"{name} => cast(cast({place} as text) as {type_of(function, name)})"
         for name, place in zip(parameters, places, strict=True)
     )
     # All names are in this package's own source.

@@ -168,6 +168,11 @@ def counters(totals: list[JobTotal]) -> Iterator[Metric]:
         "Time of ended jobs from their last claim to their end.",
         labels=["queue"],
     )
+    wait = HistogramMetricFamily(
+        "pgbaton_job_wait_seconds",
+        "Time of ended jobs from their enqueue, or when they were due, to their last claim.",
+        labels=["queue"],
+    )
     counted = GaugeMetricFamily(
         "pgbaton_counted_timestamp_seconds", "When the counters were counted.", labels=["queue"]
     )
@@ -180,7 +185,8 @@ def counters(totals: list[JobTotal]) -> Iterator[Metric]:
             ended.add_metric([row.queue, state], getattr(row, state))
         attempts.add_metric([row.queue], row.failed_attempts)
         run.add_metric([row.queue], buckets(row.bounds, row.run_jobs), row.run_seconds)
-    yield from (counted, enqueued, ended, attempts, run)
+        wait.add_metric([row.queue], buckets(row.bounds, row.wait_jobs), row.wait_seconds)
+    yield from (counted, enqueued, ended, attempts, wait, run)
 
 
 def event_counters(totals: list[JobTotal], wake_ups: int | None) -> Iterator[Metric]:
@@ -199,23 +205,7 @@ def event_counters(totals: list[JobTotal], wake_ups: int | None) -> Iterator[Met
 
 
 def fifo(live: list[LiveStat], totals: list[JobTotal]) -> Iterator[Metric]:
-    """The metrics of specification d: a FIFO queue is a subscription."""
-    label = ["subscription_id"]
-    depth = GaugeMetricFamily(
-        "fifo_subscription_queue_depth",
-        "Live jobs of a FIFO queue that have not failed.",
-        labels=label,
-    )
-    retries = GaugeMetricFamily(
-        "fifo_subscription_current_retry_count",
-        "Most retries of a job that blocks its key now; 0 when none does.",
-        labels=label,
-    )
-    blocked = HistogramMetricFamily(
-        "fifo_subscription_blocked_duration_seconds",
-        "How long jobs that failed blocked their keys, from the first failure on.",
-        labels=label,
-    )
+    """Of FIFO queues; what specification d names too comes under its names once more."""
     keys = GaugeMetricFamily(
         "pgbaton_blocked_keys",
         "Keys held by a job that failed or waits for a retry.",
@@ -226,18 +216,70 @@ def fifo(live: list[LiveStat], totals: list[JobTotal]) -> Iterator[Metric]:
         "Time since the last attempt of the job that blocks its key longest; 0 when none does.",
         labels=["queue"],
     )
-    in_order = {row.queue: row for row in live if row.policy is QueuePolicy.FIFO}
-    for row in in_order.values():
-        depth.add_metric([row.queue], sum(getattr(row, state) for state in LIVE_STATES))
-        retries.add_metric([row.queue], row.max_retry_count)
+    in_order = [row for row in live if row.policy is QueuePolicy.FIFO]
+    names = {row.queue for row in in_order}
+    counted = [row for row in totals if row.queue in names and row.counted_at is not None]
+    for row in in_order:
         keys.add_metric([row.queue], row.blocked_keys)
         longest.add_metric([row.queue], seconds(row.longest_block))
+    yield from (keys, longest)
+    ours = Names(
+        "pgbaton_fifo_jobs",
+        "pgbaton_blocked_key_retries",
+        "pgbaton_block_duration_seconds",
+        "queue",
+    )
+    yield from lines(ours, in_order, counted)
+    yield from lines(NAMES_OF_D, in_order, counted)
+
+
+@dataclass(frozen=True)
+class Names:
+    """What the metrics of lines are called."""
+
+    depth: str
+    retries: str
+    blocked: str
+    label: str
+
+
+NAMES = Names(
+    "pgbaton_fifo_jobs",
+    "pgbaton_blocked_key_retries",
+    "pgbaton_block_duration_seconds",
+    "queue",
+)
+NAMES_OF_D = Names(
+    "fifo_subscription_queue_depth",
+    "fifo_subscription_current_retry_count",
+    "fifo_subscription_blocked_duration_seconds",
+    "subscription_id",
+)
+"""Those of specification d, where a FIFO queue is a subscription."""
+
+
+def lines(names: Names, live: list[LiveStat], totals: list[JobTotal]) -> Iterator[Metric]:
+    label = [names.label]
+    depth = GaugeMetricFamily(
+        names.depth, "Live jobs of a FIFO queue that have not failed.", labels=label
+    )
+    retries = GaugeMetricFamily(
+        names.retries,
+        "Most retries of a job that blocks its key now; 0 when none does.",
+        labels=label,
+    )
+    blocked = HistogramMetricFamily(
+        names.blocked,
+        "How long jobs that failed blocked their keys, from the first failure on.",
+        labels=label,
+    )
+    for row in live:
+        depth.add_metric([row.queue], sum(getattr(row, state) for state in LIVE_STATES))
+        retries.add_metric([row.queue], row.max_retry_count)
     for total in totals:
-        if total.queue in in_order and total.counted_at is not None:
-            blocked.add_metric(
-                [total.queue], buckets(total.bounds, total.blocked_jobs), total.blocked_seconds
-            )
-    yield from (depth, retries, blocked, keys, longest)
+        times = buckets(total.bounds, total.blocked_jobs)
+        blocked.add_metric([total.queue], times, total.blocked_seconds)
+    yield from (depth, retries, blocked)
 
 
 def top_keys(keys: list[FifoStat]) -> Iterator[Metric]:

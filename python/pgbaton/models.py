@@ -13,6 +13,8 @@ from typing import Any, TypeVar, get_args, get_type_hints
 from pgbaton.errors import IncompatibleServer
 
 __all__ = [
+    "AuditEntry",
+    "BlockedJob",
     "BlockedKey",
     "CancelOutcome",
     "ClaimedJob",
@@ -23,6 +25,7 @@ __all__ = [
     "HealthCheck",
     "JobActions",
     "JobAttempt",
+    "JobDependency",
     "JobInfo",
     "JobOutcome",
     "JobState",
@@ -33,6 +36,7 @@ __all__ = [
     "LiveStat",
     "NextJobs",
     "OnExhausted",
+    "PausedKeyInfo",
     "QueueInfo",
     "QueuePolicy",
     "QueueStat",
@@ -240,6 +244,31 @@ class ScheduleInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class PausedKeyInfo:
+    """A key of which no job is handed out."""
+
+    queue: str
+    singleton_key: str
+    paused_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    """What somebody did."""
+
+    id: int
+    at: datetime
+    actor: str
+    """The role that called."""
+    action: str
+    """The function that was called."""
+    queue: str | None
+    job_id: int | None
+    singleton_key: str | None
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class BlockedKey:
     """A key of a FIFO queue and the job that holds it."""
 
@@ -254,6 +283,37 @@ class BlockedKey:
     """Jobs that stand behind it."""
     next_run_at: datetime | None
     """None: it does not run again by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlockedJob:
+    """A job that waits for one that failed, or that ended without having completed."""
+
+    queue: str
+    job_id: int
+    waits_for: int
+    waits_for_queue: str | None
+    state: JobState | None
+    """Of the job that it waits for; None: that one is gone, or its queue is not yours."""
+    resolution: str | None
+    last_error: str | None
+    blocked_since: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class JobDependency:
+    """A job that waits for another one, or did."""
+
+    job_id: int
+    waits_for: int
+    queue: str | None
+    """Of the other job than the one that was asked about, as are state and resolution."""
+    state: JobState | None
+    resolution: str | None
+    on_failed: str | None
+    """None: it waits no more."""
+    is_settled: bool
+    """It does not wait for that job any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -477,6 +537,10 @@ class JobTotal:
     blocked_seconds: float
     lease_losses: int
     """Jobs that were taken back after the end of their lease; up to date, whatever counted_at."""
+    wait_jobs: list[int]
+    """Ended jobs of each class by the time from when they were enqueued, or were due if that was
+    later, to their last claim."""
+    wait_seconds: float
 
 
 @dataclass(frozen=True, slots=True)

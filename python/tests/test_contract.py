@@ -22,6 +22,7 @@ from pgbaton import (
     Client,
     JobSearch,
     JobState,
+    NewJob,
     UnknownJob,
     Verdict,
     _assemble,
@@ -196,6 +197,7 @@ def test_every_function_takes_every_parameter(
         bury(client)
         repair(client)
         let_go(client)
+        wait_for_jobs_of_others(client)
         schedule(client)
         look(client)
         assert client.version() == version()
@@ -510,6 +512,28 @@ def repair(client: Client) -> None:
     assert client.recover_stale_jobs(timeout=timedelta(0), queue="orders") == 0
 
 
+def wait_for_jobs_of_others(client: Client) -> None:
+    client.create_queue("parents", max_attempts=1)
+    parent = client.enqueue_job("parents")
+    child = client.enqueue_job("parents", after=[parent], on_failed="wait")
+    [first] = client.claim_job_batch("worker", ["parents"])
+    client.fail_job(first.id, "no", first.lease_token)
+    assert client.claim_job_batch("worker", ["parents"]) == []
+    [blocked] = client.blocked_jobs("parents", max_rows=10)
+    assert (blocked.job_id, blocked.waits_for, blocked.last_error) == (child, parent, "no")
+    [edge] = client.job_dependencies(parent, max_rows=10)
+    assert (edge.job_id, edge.waits_for, edge.state, edge.on_failed, edge.is_settled) == (
+        child, parent, JobState.PENDING, "wait", False,
+    )  # fmt: skip
+    client.stop_waiting("parents", child, reason="a test")
+    [second] = client.claim_job_batch("worker", ["parents"])
+    [outcome] = client.parent_outcomes(child, lease_token=second.lease_token)
+    assert (outcome.job_id, outcome.state, outcome.error_message) == (parent, "failed", "no")
+    client.complete_job(child)
+    jobs: list[NewJob] = [{}, {"after_ordinals": [1], "on_failed": "run"}]
+    assert [outcome.outcome for outcome in client.enqueue_jobs("parents", jobs)] == ["enqueued"] * 2
+
+
 def fail_next(client: Client, job_id: int) -> None:
     [job] = client.claim_job_batch("worker", ["orders"])
     assert job.id == job_id
@@ -528,6 +552,9 @@ def let_go(client: Client) -> None:
     client.set_fifo_mode("moves", True)
     assert client.get_job(second).state is JobState.WAITING
     client.pause_key("moves", "a")
+    [paused] = client.list_paused_keys("moves")
+    assert (paused.queue, paused.singleton_key) == ("moves", "a")
+    assert client.list_paused_keys(max_rows=1) == [paused]
     [stat] = client.fifo_stats("moves")
     assert (stat.singleton_key, stat.queue_depth, stat.is_paused) == ("a", 2, True)
     assert (stat.current_job_id, stat.current_state) == (first, JobState.PENDING)
@@ -572,7 +599,12 @@ def schedule(client: Client) -> None:
     assert client.pause_schedule("report") is None
     assert client.list_schedules()[0].is_paused
     assert client.pause_schedule("report", paused=False) == first
-    assert client.get_job(client.run_schedule("report")).payload == {"what": "year"}
+    made = client.run_schedule("report")
+    assert client.get_job(made).payload == {"what": "year"}
+    [entry] = client.list_audit(job_id=made)
+    assert (entry.action, entry.queue, entry.reason) == ("run_schedule", "mail", "report")
+    assert (entry.job_id, entry.singleton_key) == (made, "k")
+    assert client.list_audit("mail", max_rows=1, before_id=entry.id + 1) == [entry]
     assert client.drop_schedule("report")
     assert not client.drop_schedule("report")
 
@@ -584,7 +616,10 @@ def look(client: Client) -> None:
     assert live.retrying + live.recovered == stat.retrying
     [total] = client.job_totals("mail", max_age=timedelta(0))
     assert sum(total.run_jobs) >= total.completed > 0
-    assert len(total.run_jobs) == len(total.blocked_jobs) == len(total.bounds) + 1
+    classes = {len(total.run_jobs), len(total.wait_jobs), len(total.blocked_jobs)}
+    assert classes == {len(total.bounds) + 1}
+    assert sum(total.wait_jobs) >= total.completed
+    assert total.wait_seconds > 0
     assert (total.blocked_seconds, total.failed_attempts > 0) == (0, True)
     assert total.lease_losses == 0
     assert isinstance(client.wake_ups(), int)

@@ -15,7 +15,7 @@ FLOORS = [
     ["spans", "wake"],
     ["claim", "keys"],
     ["end", "enqueue", "stats"],
-    ["retention"],
+    ["after", "retention"],
     ["staging"],
     ["upkeep"],
 ]

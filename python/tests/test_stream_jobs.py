@@ -413,6 +413,7 @@ def test_jobs_that_the_client_takes_back_are_seen_at_once(
 
 ENDS_NO_RUNNING_JOB = {
     "act_on_jobs",
+    "blocked_jobs",
     "blocked_keys",
     "cancel_jobs",
     "change_priority",
@@ -431,9 +432,12 @@ ENDS_NO_RUNNING_JOB = {
     "get_dead_job",
     "grant_queue",
     "kv_delete",
+    "list_audit",
     "list_dead_jobs",
+    "list_paused_keys",
     "list_queues",
     "list_schedules",
+    "parent_outcomes",
     "pause_key",
     "pause_queue",
     "pause_schedule",
@@ -450,6 +454,7 @@ ENDS_NO_RUNNING_JOB = {
     "set_fifo_mode",
     "skip_job",
     "start_jobs",
+    "stop_waiting",
     "unregister_worker",
     "update_queue",
     "wait_for_jobs",

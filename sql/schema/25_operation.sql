@@ -2,7 +2,8 @@
 create table pgbaton.baton_release (
     id bigint not null constraint baton_release_pkey primary key,
     queue_id integer not null,
-    singleton_key text not null
+    singleton_key text not null,
+    parent_id bigint
 );
 create sequence pgbaton.baton_release_id_seq as bigint owned by pgbaton.baton_release.id;
 comment on sequence pgbaton.baton_release_id_seq is 'Numbers of baton_release and rewind.';
@@ -10,10 +11,13 @@ comment on sequence pgbaton.baton_release_id_seq is 'Numbers of baton_release an
 alter table pgbaton.baton_release alter column id set default
 case when pg_current_xact_id() is not null then nextval('pgbaton.baton_release_id_seq') end;
 comment on table pgbaton.baton_release is
-'Keys whose baton was let go while a producer of the key was still open. The next claim passes it on.';
+'Keys whose baton was let go while a producer of the key was still open, and jobs that ended, or may have ended, for
+which
+others wait. The next claim passes the baton on, and lets those go that wait no more.';
 comment on column pgbaton.baton_release.id is 'Number.';
 comment on column pgbaton.baton_release.queue_id is 'Queue of the key.';
-comment on column pgbaton.baton_release.singleton_key is 'The key.';
+comment on column pgbaton.baton_release.singleton_key is 'The key; empty with a parent_id.';
+comment on column pgbaton.baton_release.parent_id is 'The job that others wait for; null: a key.';
 
 create table pgbaton.paused_key (
     queue_id integer not null references pgbaton.queue (id),

@@ -75,6 +75,62 @@ comment on column pgbaton.enqueue_ledger.jobs is 'How many jobs it became; null 
 comment on column pgbaton.enqueue_ledger.duplicates is 'How many rows had a dedup_id that was known.';
 comment on column pgbaton.enqueue_ledger.queue_ids is 'As in enqueue_run: whose run it was.';
 
+create table pgbaton.enqueue_range (
+    run_id text not null,
+    lo bigint not null,
+    queue_id integer not null,
+    part integer not null,
+    day date not null,
+    jobs integer not null,
+    los bigint[] not null,
+    his bigint[] not null,
+    constraint enqueue_range_pkey primary key (run_id, lo)
+);
+comment on table pgbaton.enqueue_range is
+'Which jobs the parts of runs became: a row for each statement or chunk that enqueued some.';
+comment on column pgbaton.enqueue_range.run_id is 'The run.';
+comment on column pgbaton.enqueue_range.lo is 'First of the ids, the place of the row in the run.';
+comment on column pgbaton.enqueue_range.queue_id is 'Where the jobs went.';
+comment on column pgbaton.enqueue_range.part is 'As in enqueue_ledger.';
+comment on column pgbaton.enqueue_range.day is 'UTC day just before they were enqueued: theirs, or the one before.';
+comment on column pgbaton.enqueue_range.jobs is 'How many.';
+comment on column pgbaton.enqueue_range.los is 'Of each range of ids the first.';
+comment on column pgbaton.enqueue_range.his is 'And the last.';
+
+create type pgbaton.run_outcome as (
+    id bigint,
+    queue text,
+    part integer,
+    singleton_key text,
+    payload jsonb,
+    state pgbaton.job_state,
+    resolution text,
+    attempt integer,
+    claimed_at timestamptz,
+    ended_at timestamptz,
+    last_error text,
+    result jsonb
+);
+comment on type pgbaton.run_outcome is
+'What became of a job of a run; attempt: attempts made, last_error: of the last that failed.';
+
+create type pgbaton.run_report as (
+    queue text,
+    enqueued bigint,
+    waiting bigint,
+    running bigint,
+    failed bigint,
+    completed bigint,
+    stopped bigint,
+    gone bigint,
+    p95 interval,
+    errors jsonb
+);
+comment on type pgbaton.run_report is
+'How far a run is in a queue: its jobs that wait (for a retry too), run, have failed for good, were completed, or ended
+otherwise; gone: deleted, or dropped with their retention. p95: from claim to end of the completed ones, which 95 of 100
+do not exceed. errors: of the failed ones, [{"error": first 200 characters, "jobs": how many}], the 20 most frequent.';
+
 -- Rows that wait for spark_commit ------------------------------------------------------------------
 -- Unlogged: rows that are lost with the server are missed by spark_commit, and the run starts again.
 create unlogged table pgbaton.spark_chunk (
@@ -90,6 +146,8 @@ create unlogged table pgbaton.spark_chunk (
     run_id text not null,
     los bigint[],
     his bigint[],
+    range_los bigint[],
+    range_his bigint[],
     payloads jsonb[],
     singleton_keys text[],
     priorities integer[],
@@ -104,6 +162,8 @@ create unlogged table pgbaton.spark_chunk (
 alter table pgbaton.spark_chunk
 alter column los set storage external,
 alter column his set storage external,
+alter column range_los set storage external,
+alter column range_his set storage external,
 alter column payloads set storage external,
 alter column singleton_keys set storage external,
 alter column priorities set storage external,
@@ -128,6 +188,9 @@ comment on column pgbaton.spark_chunk.los is
 spark_commit; else null.';
 comment on column pgbaton.spark_chunk.his is
 'Last ids of these spans. The keys and instants are theirs then, and labels one.';
+comment on column pgbaton.spark_chunk.range_los is
+'Of each range of their ids the first, when los says where they are.';
+comment on column pgbaton.spark_chunk.range_his is 'And the last.';
 comment on column pgbaton.spark_chunk.day is 'UTC day on which they were staged: their partition there.';
 comment on column pgbaton.spark_chunk.queue_id is 'Which queue of that name it was.';
 comment on column pgbaton.spark_chunk.payloads is 'Payloads; null when they stand in pgbaton.job.';

@@ -50,13 +50,17 @@ create type pgbaton.job_total as (
     run_seconds double precision,
     blocked_jobs bigint[],
     blocked_seconds double precision,
-    lease_losses bigint
+    lease_losses bigint,
+    wait_jobs bigint[],
+    wait_seconds double precision
 );
 comment on type pgbaton.job_total is
 'What a queue did so far. completed to unknown_stopped: jobs by their final state; bounds: upper bounds, in
 seconds, of the classes of the histograms, the last class has none. run: ended jobs by the time from their last
 claim to their end; blocked: jobs of FIFO queues that failed at least once by the time from their first failure
-until they let their key go. lease_losses: jobs that were taken back because their lease had ended.';
+until they let their key go. lease_losses: jobs that were taken back because their lease had ended. wait: ended jobs by
+the time from when they were enqueued, or were due if that was later, to their last claim; jobs that were enqueued and
+ended together by that of the first of them.';
 
 -- Without a foreign key: a queue that is dropped while it is counted would fail the count.
 create table pgbaton.job_count (
@@ -73,7 +77,7 @@ comment on table pgbaton.job_count is
 only grow.';
 comment on column pgbaton.job_count.queue_id is 'The queue.';
 comment on column pgbaton.job_count.day is 'Day of enqueue; -infinity for all days that are gone, and for enqueued.';
-comment on column pgbaton.job_count.name is 'A final state, failed_attempt, blocked or enqueued.';
+comment on column pgbaton.job_count.name is 'A final state, failed_attempt, blocked, waited or enqueued.';
 comment on column pgbaton.job_count.class is 'Class of the histogram; -1 for jobs that never ran.';
 comment on column pgbaton.job_count.jobs is 'How many.';
 comment on column pgbaton.job_count.seconds is 'Sum of what the histogram is about.';

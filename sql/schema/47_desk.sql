@@ -64,3 +64,27 @@ create type pgbaton.search_bounds as (
     last_id bigint
 );
 comment on type pgbaton.search_bounds is 'Days of enqueue and ids between which a search finds all there is.';
+
+create type pgbaton.audit_entry as (
+    id bigint,
+    at timestamptz,
+    actor text,
+    action text,
+    queue text,
+    job_id bigint,
+    singleton_key text,
+    reason text
+);
+comment on type pgbaton.audit_entry is
+'What somebody did: the function that was called, by which role, with which queue, job and key, and why.';
+
+create type pgbaton.paused_key_info as (
+    queue text,
+    singleton_key text,
+    paused_at timestamptz
+);
+comment on type pgbaton.paused_key_info is 'A key of which no job is handed out, and since when.';
+
+-- list_audit: what was done to a queue and to a job.
+create index audit_queue_idx on pgbaton.audit (queue, id);
+create index audit_job_id_idx on pgbaton.audit (job_id, id) where job_id is not null;

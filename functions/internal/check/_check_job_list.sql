@@ -24,14 +24,14 @@ begin
     where k.key <> all (array[
         'payload', 'priority', 'singleton_key', 'job_type', 'tags', 'run_at', 'delay', 'max_attempts', 'retry_delay',
         'retry_backoff', 'backoff_schedule', 'keys_if_undelivered', 'dedup_id', 'on_duplicate',
-        'headers'
+        'headers', 'after', 'after_ordinals', 'on_failed'
     ])
     limit 1;
     if found then
         raise exception using
             errcode = 'invalid_parameter_value',
             message = format('job %s has the unknown key "%s"', v_unknown.ordinal, v_unknown.key),
-            hint = 'The keys are the parameters of pgbaton.enqueue_job() but queue.';
+            hint = 'The keys are the parameters of pgbaton.enqueue_job() but queue, and after_ordinals.';
     end if;
 end;
 $$;

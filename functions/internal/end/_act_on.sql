@@ -16,7 +16,9 @@ begin
         v_job_ids := pgbaton._lock_idle(job_ids, action);
     end if;
     if action = 'erase' then
-        return pgbaton.delete_jobs(job_ids => v_job_ids);
+        return pgbaton.delete_jobs(
+            job_ids => array(select unnest(v_job_ids) except select unnest(pgbaton._awaited(v_job_ids)))
+        );
     end if;
     foreach v_job_id in array v_job_ids loop
         v_done := v_done + pgbaton._act_on_one(action, v_job_id, reason, extra_attempts)::integer;

@@ -40,6 +40,9 @@ begin
     if v_span.held_key is not null then
         perform pgbaton._pass_batons_of(array[v_span]);
     end if;
+    if pg_sequence_last_value('pgbaton.edge_seq') is not null then
+        perform pgbaton._tell_children(array[v_span], true);
+    end if;
     return true;
 end;
 $$;

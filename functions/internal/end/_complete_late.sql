@@ -32,6 +32,9 @@ begin
         )::pgbaton.span
     ), '{}') into v_spans
     from completed as c;
+    if pg_sequence_last_value('pgbaton.edge_seq') is not null then
+        perform pgbaton._tell_children(v_spans, true);
+    end if;
     return v_spans;
 end;
 $$;

@@ -12,7 +12,7 @@ begin
             extra_attempts, worker_id, resolution
         )
         select
-            g.id, g.id, s.claimed_at, s.started_at, pgbaton._now(), s.run_at, s.lease_token, s.day, s.queue_id,
+            g.id, g.id, s.claimed_at, s.started_at, pgbaton._now(), nullif(s.run_at, 'infinity'), s.lease_token, s.day, s.queue_id,
             s.lane_id, _finish.state, s.attempt, s.extra_attempts, s.worker_id, _finish.resolution
         from unnest(spans) as s
         cross join lateral generate_series(s.lo, s.hi) as g (id);
@@ -22,12 +22,15 @@ begin
             extra_attempts, worker_id, resolution
         )
         select
-            s.lo, s.hi, s.claimed_at, s.started_at, pgbaton._now(), s.run_at, s.day, s.queue_id, s.lane_id,
+            s.lo, s.hi, s.claimed_at, s.started_at, pgbaton._now(), nullif(s.run_at, 'infinity'), s.day, s.queue_id, s.lane_id,
             _finish.state, s.attempt, s.extra_attempts, s.worker_id, _finish.resolution
         from unnest(spans) as s;
     end if;
     if exists (select from unnest(spans) as s where s.held_key is not null) then
         perform pgbaton._pass_batons_of(spans);
+    end if;
+    if pg_sequence_last_value('pgbaton.edge_seq') is not null then
+        perform pgbaton._tell_children(spans, state = 'completed');
     end if;
 end;
 $$;

@@ -8,7 +8,7 @@ create or replace function pgbaton._add_once(
     is_new boolean[],
     lane_id integer default null
 )
-returns integer
+returns bigint[]
 language plpgsql volatile
 as $$
 declare
@@ -16,8 +16,10 @@ declare
     v_job_ids bigint[];
 begin
     if dedup_ids is null then
-        perform pgbaton._add_jobs(queue, payloads, singleton_keys, lane_ids, run_ats, null, lane_id);
-        return cardinality(payloads);
+        return array(
+            select i.id
+            from pgbaton._add_jobs(queue, payloads, singleton_keys, lane_ids, run_ats, null, lane_id) as i (id)
+        );
     end if;
 
     if array_position(is_new, false) is null then
@@ -43,12 +45,12 @@ begin
         ) as i (id)
     );
     perform pgbaton._note_job_ids(queue.id, v_new.dedup_ids, v_job_ids);
-    return cardinality(v_job_ids);
+    return v_job_ids;
 end;
 $$;
 comment on function pgbaton._add_once(
     pgbaton.queue, jsonb[], text[], integer[], timestamptz[], text[], boolean[], integer
 ) is
 'Adds jobs given as parallel arrays, which were checked, without those of which is_new says that their dedup id is
-known (null: all are new), fills in the dedup ids and returns how many it added. lane_id holds for rows whose own is
+known (null: all are new), fills in the dedup ids and returns the ids of those it added, in input order. lane_id holds for rows whose own is
 null. Raises what _add_jobs raises.';

@@ -14,7 +14,8 @@ create or replace function pgbaton._enqueue_job(
     keys_if_undelivered jsonb,
     dedup_id text,
     on_duplicate text,
-    headers jsonb
+    headers jsonb,
+    held_id bigint default null
 )
 returns bigint
 language plpgsql volatile
@@ -23,6 +24,7 @@ declare
     v_queue constant pgbaton.queue := pgbaton._enter_queue(queue);
     v_lane_id constant integer := pgbaton._lane_id(v_queue, priority, job_type, tags);
     v_run_at constant timestamptz := case
+        when held_id is not null then 'infinity'
         when num_nonnulls(run_at, delay) > 0 then pgbaton._check_run_at(run_at, delay)
     end;
     v_options constant pgbaton.job_options := case
@@ -32,7 +34,7 @@ declare
             max_attempts, retry_delay, retry_backoff, backoff_schedule, keys_if_undelivered, headers
         )
     end;
-    v_job_id constant bigint := nextval('pgbaton.job_id_seq');
+    v_job_id constant bigint := coalesce(held_id, nextval('pgbaton.job_id_seq'));
     v_earlier_id bigint;
 begin
     perform pgbaton._check_payload(payload);
@@ -63,6 +65,6 @@ end;
 $$;
 comment on function pgbaton._enqueue_job(
     text, jsonb, integer, text, text, text[], timestamptz, interval, integer, interval, boolean, interval[],
-    jsonb, text, text, jsonb
+    jsonb, text, text, jsonb, bigint
 ) is
-'enqueue_job for every kind of job.';
+'enqueue_job for every kind of job. held_id: the id of one that is not claimable until _let_go.';

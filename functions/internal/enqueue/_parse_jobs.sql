@@ -1,7 +1,7 @@
 create or replace function pgbaton._parse_jobs(
     queue pgbaton.queue, jobs jsonb, row_no bigint default null,
     out payloads jsonb[], out singleton_keys text[], out lane_ids integer[], out run_ats timestamptz[],
-    out options pgbaton.job_options[], out dedup_ids text[], out on_duplicates text[]
+    out options pgbaton.job_options[], out dedup_ids text[], out on_duplicates text[], out waits jsonb[]
 )
 language plpgsql volatile
 as $$
@@ -15,12 +15,15 @@ begin
             coalesce(r.job_type, '') as job_type, pgbaton._normal_tags(coalesce(r.tags, '{}')) as tags,
             r.singleton_key, pgbaton._check_run_at(r.run_at, r.delay) as run_at, r.dedup_id, r.on_duplicate,
             r.max_attempts, r.retry_delay, r.retry_backoff, r.backoff_schedule, r.keys_if_undelivered,
-            r.headers
+            r.headers, case when num_nonnulls(r.after, r.after_ordinals, r.on_failed) > 0 then pgbaton._wait_of_job(
+                r.after, r.after_ordinals, r.on_failed, pgbaton._check_run_at(r.run_at, r.delay), coalesce(row_no, e.ordinal)
+            ) end as wait
         from jsonb_array_elements(jobs) with ordinality as e (job, ordinal)
         cross join lateral jsonb_to_record(e.job) as r (
             priority integer, singleton_key text, job_type text, tags text[], run_at timestamptz, delay interval,
             max_attempts integer, retry_delay interval, retry_backoff boolean, backoff_schedule interval[],
-            keys_if_undelivered jsonb, dedup_id text, on_duplicate text, headers jsonb
+            keys_if_undelivered jsonb, dedup_id text, on_duplicate text, headers jsonb, after bigint[],
+            after_ordinals integer[], on_failed text
         )
     ), lanes as materialized (
         select d.*, pgbaton._lane_id(queue, d.priority, d.job_type, d.tags) as lane_id
@@ -28,7 +31,7 @@ begin
     )
     select
         array_agg(p.payload order by p.ordinal), array_agg(p.singleton_key order by p.ordinal),
-        array_agg(l.lane_id order by p.ordinal), array_agg(p.run_at order by p.ordinal),
+        array_agg(l.lane_id order by p.ordinal), array_agg(case when p.wait is null then p.run_at else 'infinity' end order by p.ordinal),
         array_agg(
             case when num_nonnulls(
                 p.max_attempts, p.retry_delay, p.retry_backoff, p.backoff_schedule, p.keys_if_undelivered, p.headers
@@ -37,8 +40,9 @@ begin
             ) end
             order by p.ordinal
         ),
-        array_agg(p.dedup_id order by p.ordinal), array_agg(p.on_duplicate order by p.ordinal)
-    into payloads, singleton_keys, lane_ids, run_ats, options, dedup_ids, on_duplicates
+        array_agg(p.dedup_id order by p.ordinal), array_agg(p.on_duplicate order by p.ordinal),
+        case when count(p.wait) > 0 then array_agg(p.wait order by p.ordinal) end
+    into payloads, singleton_keys, lane_ids, run_ats, options, dedup_ids, on_duplicates, waits
     from parsed as p
     inner join lanes as l on (l.priority, l.job_type, l.tags) = (p.priority, p.job_type, p.tags);
 exception

@@ -11,9 +11,25 @@ begin
         select r.* from (
             (
                 select greatest(s.lo, start + 1) as lo, s.hi, s.day, s.queue_id, s.lane_id, s.state, true, s.worker_id, s.changed_at
-                from pgbaton.span as s
+                from only pgbaton.span as s
                 where with_live and s.lo > start - 64 and s.hi > start
                 order by s.lo
+                limit most
+            )
+            union all
+            (
+                select greatest(s.lo, start + 1) as lo, s.hi, s.day, s.queue_id, s.lane_id, s.state, true, s.worker_id, s.changed_at
+                from pgbaton.leased_span as s
+                where with_live and s.lo > start - 64 and s.hi > start
+                order by s.lo
+                limit most
+            )
+            union all
+            (
+                select greatest(s.lo, start + 1) as lo, s.hi, s.day, s.queue_id, s.lane_id, s.state, true, s.worker_id, s.changed_at
+                from pgbaton.ready_span as s
+                where with_live and s.lo > start - 64 and s.hi > start
+                order by s.hi
                 limit most
             )
             union all
@@ -32,9 +48,26 @@ begin
         select r.* from (
             (
                 select s.lo, least(s.hi, start - 1) as hi, s.day, s.queue_id, s.lane_id, s.state, true, s.worker_id, s.changed_at
-                from pgbaton.span as s
+                from only pgbaton.span as s
                 where with_live and s.lo < start
                 order by s.lo desc
+                limit most
+            )
+            union all
+            (
+                select s.lo, least(s.hi, start - 1) as hi, s.day, s.queue_id, s.lane_id, s.state, true, s.worker_id, s.changed_at
+                from pgbaton.leased_span as s
+                where with_live and s.lo < start
+                order by s.lo desc
+                limit most
+            )
+            union all
+            (
+                select s.lo, least(s.hi, start - 1) as hi, s.day, s.queue_id, s.lane_id, s.state, true, s.worker_id, s.changed_at
+                from pgbaton.ready_span as s
+                -- By its end, which is indexed: the last span that begins before start ends at most 63 later.
+                where with_live and s.lo < start and s.hi < least(start, 9223372036854775744) + 63
+                order by s.hi desc
                 limit most
             )
             union all

@@ -17,7 +17,7 @@ begin
             hint = 'Let them run first, or pass force => true to let them run at once.';
     end if;
     delete from pgbaton.paused_key as k where k.queue_id = queue.id;
-    delete from pgbaton.baton_release as r where r.queue_id = queue.id;
+    delete from pgbaton.baton_release as r where r.queue_id = queue.id and r.parent_id is null;
     -- Without order a job with a key has a span of its own.
     with removed as (
         delete from only pgbaton.span as s

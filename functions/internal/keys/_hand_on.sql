@@ -13,7 +13,7 @@ begin
     );
     -- Still without a holder, though a job waits: its first job was locked.
     return query
-    select 0::bigint, f.queue_id, f.singleton_key
+    select 0::bigint, f.queue_id, f.singleton_key, null::bigint
     from unnest(queue_ids, singleton_keys) as f (queue_id, singleton_key)
     where (f.queue_id, f.singleton_key) not in (
         select p.queue_id, p.held_key from unnest(v_promoted) as p

@@ -16,6 +16,8 @@ begin
     return format('Job %s waits behind job %s of its key "%s", which is %s%s.%s',
         job.id, v_holder.lo, job.singleton_key, v_holder.state,
         case
+            when v_holder.run_at = 'infinity'
+                then format(' and waits for other jobs, which pgbaton.why_not_running(%s) names', v_holder.lo)
             when v_holder.run_at > pgbaton._now() then format(' and runs not before %s', v_holder.run_at)
             when v_since is not null then format(' since %s', v_since)
             else ''

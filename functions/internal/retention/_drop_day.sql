@@ -34,6 +34,7 @@ begin
     end if;
 
     perform pgbaton._carve_history_around(v_kept, day);
+    perform pgbaton._drop_edges(day, v_kept);
     update pgbaton.job_error as e set first_xid = pgbaton._xmin_of(e.xmin)
     where e.day = _drop_day.day and e.job_id = any (v_kept) and e.first_xid is null;
     foreach v_table in array array['job', 'job_history', 'job_report', 'job_error'] loop

@@ -6,6 +6,7 @@ begin
     perform pgbaton._carve_history(job_ids);
     delete from pgbaton.job_report as r where r.job_id = any (job_ids);
     delete from pgbaton.job_error as e where e.job_id = any (job_ids);
+    delete from pgbaton.job_edge as e where e.child_id = any (job_ids);
     delete from pgbaton.job as j where j.id = any (job_ids);
 end;
 $$;

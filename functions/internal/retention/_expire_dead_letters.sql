@@ -14,6 +14,11 @@ begin
                 select n.lo, n.hi from only pgbaton.span as n
                 where n.queue_id = q.id and n.state = 'failed' and not n.ready and n.run_at is null
                     and n.held_key is null and n.changed_at < pgbaton._after(at, -q.dead_letter_retention)
+                    and not exists (
+                        select from pgbaton.job_edge as e
+                        inner join pgbaton.job_wait as w on w.child_id = e.child_id
+                        where e.parent_id = n.lo
+                    )
                 offset 0
             ) as s
             cross join lateral generate_series(s.lo, s.hi) as g (id)
@@ -27,5 +32,6 @@ begin
 end;
 $$;
 comment on function pgbaton._expire_dead_letters(timestamptz) is
-'Gives up failed jobs whose queue keeps them no longer, but none that holds a key, and returns how many; at
+'Gives up failed jobs whose queue keeps them no longer, but none that holds a key or that others wait for, and returns
+how many; at
 most 10000 a call.';

@@ -10,7 +10,7 @@ begin
         select g.id
         from (
             select s.lo, s.hi from pgbaton.span as s
-            where s.day = _kept_of_day.day and s.lo >= v_first_id and s.lo <= v_last_id
+            where s.day = _kept_of_day.day and s.lo >= v_first_id and pgbaton._overlaps(s.lo, s.hi, v_first_id, v_last_id)
             union all
             select h.lo, h.hi
             from (
@@ -23,6 +23,14 @@ begin
                 limit 10001
             ) as h
             union all
+            -- What a job that lives waits for, or has waited for: it reads their results.
+            select e.parent_id, e.parent_id from pgbaton.job_edge as e
+            where e.parent_id >= v_first_id and e.parent_id <= v_last_id and exists (
+                select from pgbaton.span as s
+                where pgbaton._covers(s.lo, s.hi, e.child_id)
+                offset 0
+            )
+            union all
             select unnest(c.los), unnest(c.his) from pgbaton.spark_chunk as c where c.day = _kept_of_day.day
         ) as k
         cross join lateral generate_series(k.lo, k.hi) as g (id)
@@ -31,4 +39,5 @@ begin
 end;
 $$;
 comment on function pgbaton._kept_of_day(date, timestamptz) is
-'The jobs of a day that are live or staged, or ended within the retention of their queue; at most 10001 of them.';
+'The jobs of a day that are live or staged, that a live job waits or waited for, or that ended within the retention of
+their queue; at most 10001 of them.';

@@ -30,7 +30,7 @@ begin
             offset 0
         ) as j;
         update pgbaton.spark_chunk as c
-        set los = null, his = null, payloads = v_rows.payloads,
+        set los = null, his = null, range_los = null, range_his = null, payloads = v_rows.payloads,
             singleton_keys = case when c.singleton_keys is not null then v_rows.singleton_keys end,
             run_ats = case when c.run_ats is not null then v_rows.run_ats end,
             priorities = case when c.priorities is not null then array_fill(c.priorities[1], array[c.jobs]) end,

@@ -3,5 +3,4 @@ returns boolean
 language sql immutable parallel safe
 as $$ select lo > job_id - 64 and lo <= job_id and hi >= job_id and hi <= least(job_id, 9223372036854775744) + 63 $$;
 comment on function pgbaton._covers(bigint, bigint, bigint) is
-'Whether a job is in a span of lo to hi. A span has at most 64 jobs: said in each direction, so that it is found by either
-end, whichever is indexed. No search_path, so that it inlines.';
+'Whether a job is in a span of lo to hi: see _overlaps. No search_path, so that it inlines.';

@@ -11,7 +11,7 @@ begin
     select
         j.id, q.name, l.job_type, l.tags, l.priority, j.singleton_key, coalesce(h.attempt, s.attempt),
         coalesce((j.options).max_attempts, q.max_attempts) + coalesce(h.extra_attempts, s.extra_attempts, 0),
-        j.payload, j.created_at, coalesce(h.run_at, s.run_at), coalesce(h.claimed_at, s.claimed_at), s.lease_until,
+        j.payload, j.created_at, coalesce(h.run_at, case when s.run_at = 'infinity' then w.run_at else s.run_at end), coalesce(h.claimed_at, s.claimed_at), s.lease_until,
         s.lease_token, coalesce(h.state, s.state), r.result, r.last_error,
         case when h.state = 'completed' then 100 else r.progress end, r.current_stage, r.events_count,
         coalesce(r.retry_count, 0), r.last_retry_at, coalesce(h.worker_id, s.worker_id),
@@ -32,6 +32,9 @@ begin
     ) as q
     left join pgbaton.span as s on pgbaton._covers(s.lo, s.hi, j.id)
     left join pgbaton.job_history as h on h.day = j.day and pgbaton._covers(h.lo, h.hi, j.id)
+    left join lateral (
+        select n.run_at from pgbaton.job_wait as n where n.child_id = j.id and s.run_at = 'infinity' limit 1
+    ) as w on true
     left join pgbaton.job_report as r on r.job_id = j.id and r.day = j.day
     -- Neither is what was staged for spark_commit.
     where j.id = _job_info.job_id and coalesce(s.lo, h.lo) is not null and (v_allowed is null or q.id = any (v_allowed));

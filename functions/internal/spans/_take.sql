@@ -25,8 +25,7 @@ begin
         from runs as r
         cross join lateral (
             select s.lo, s.hi from pgbaton.span as s
-            -- As _covers has it, of any job of the run.
-            where s.lo > r.first - 64 and s.lo <= r.last and s.hi >= r.first and s.hi <= least(r.last, 9223372036854775744) + 63
+            where pgbaton._overlaps(s.lo, s.hi, r.first, r.last)
             offset 0
         ) as f
     ), locked as materialized (

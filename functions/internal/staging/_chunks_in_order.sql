@@ -16,7 +16,7 @@ begin
     return query
     select
         min(r.attempt::text)::uuid, min(r.staged_at), 0, 0, count(*)::integer, queue.id, null::date, 0::numeric,
-        queue.name, min(r.run_id), null::bigint[], null::bigint[],
+        queue.name, min(r.run_id), null::bigint[], null::bigint[], null::bigint[], null::bigint[],
         array_agg(r.payload order by r.n), array_agg(r.singleton_key order by r.n),
         array_agg(r.priority order by r.n), array_agg(r.job_type order by r.n), array_agg(r.tags order by r.n),
         array_agg(r.run_at order by r.n), array_agg(r.dedup_id order by r.n), null::bigint[]

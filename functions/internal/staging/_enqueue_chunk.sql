@@ -1,5 +1,5 @@
 create or replace function pgbaton._enqueue_chunk(
-    queue pgbaton.queue, chunk pgbaton.spark_chunk, are_new boolean
+    queue pgbaton.queue, chunk pgbaton.spark_chunk, are_new boolean, run_id text
 )
 returns integer
 language plpgsql volatile
@@ -8,6 +8,9 @@ declare
     v_lane_id integer;
     v_lane_ids integer[];
     v_is_new boolean[];
+    v_day constant date := pgbaton._day(pgbaton._now());
+    v_job_ids bigint[];
+    v_ranges record;
     v_dedup_ids constant text[] := case
         when exists (select from unnest(chunk.dedup_ids) as d (dedup_id) where d.dedup_id is not null)
             then chunk.dedup_ids
@@ -16,7 +19,9 @@ begin
     -- spark_stage checked the payloads, and the keys for the policy that the queue had then.
     perform pgbaton._check_keys(queue, chunk.singleton_keys, chunk.jobs);
     if chunk.los is not null then
-        return pgbaton._line_up_stored(queue, chunk);
+        perform pgbaton._line_up_stored(queue, chunk);
+        perform pgbaton._note_range(queue.id, run_id, 0, chunk.day, chunk.jobs, chunk.range_los, chunk.range_his);
+        return chunk.jobs;
     end if;
     if num_nonnulls(chunk.priorities, chunk.job_types, chunk.tags) = 0 then
         v_lane_id := pgbaton._lane_id(queue, 100, '', '{}');
@@ -38,11 +43,14 @@ begin
     if v_dedup_ids is not null and not are_new then
         v_is_new := pgbaton._unused_dedup_ids(queue, v_dedup_ids);
     end if;
-    return pgbaton._add_once(
+    v_job_ids := pgbaton._add_once(
         queue, chunk.payloads, chunk.singleton_keys, v_lane_ids, chunk.run_ats, v_dedup_ids, v_is_new, v_lane_id
     );
+    v_ranges := pgbaton._id_ranges(v_job_ids);
+    perform pgbaton._note_range(queue.id, run_id, 0, v_day, cardinality(v_job_ids), v_ranges.los, v_ranges.his);
+    return cardinality(v_job_ids);
 end;
 $$;
-comment on function pgbaton._enqueue_chunk(pgbaton.queue, pgbaton.spark_chunk, boolean) is
-'Adds the jobs of one chunk, for which _enter_chunks prepared, and returns how many, without those whose dedup id is
-known; are_new says that none is. Raises what _check_keys and _add_once raise.';
+comment on function pgbaton._enqueue_chunk(pgbaton.queue, pgbaton.spark_chunk, boolean, text) is
+'Adds the jobs of one chunk to a run, for which _enter_chunks prepared, and returns how many, without those whose dedup
+id is known; are_new says that none is. Raises what _check_keys and _add_once raise.';

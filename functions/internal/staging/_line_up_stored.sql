@@ -1,5 +1,5 @@
 create or replace function pgbaton._line_up_stored(queue pgbaton.queue, chunk pgbaton.spark_chunk)
-returns integer
+returns void
 language plpgsql volatile
 as $$
 declare
@@ -15,8 +15,7 @@ begin
             queue, v_lane_id, null, chunk.los, chunk.his, chunk.day, chunk.singleton_keys, null, chunk.run_ats
         );
     end if;
-    return chunk.jobs;
 end;
 $$;
 comment on function pgbaton._line_up_stored(pgbaton.queue, pgbaton.spark_chunk) is
-'Makes jobs of the rows of a chunk that stand in pgbaton.job already, and returns how many.';
+'Makes jobs of the rows of a chunk that stand in pgbaton.job already.';

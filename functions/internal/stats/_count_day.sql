@@ -27,6 +27,16 @@ begin
         from pgbaton.job_history as h
         where h.day = _count_day.day
         union all
+        -- Of neighbours that ended together the first: their payloads are not read for it.
+        select
+            h.queue_id, 'waited', h.hi - h.lo + 1,
+            greatest(date_part('epoch', h.claimed_at - greatest(j.created_at, h.run_at)), 0)
+        from pgbaton.job_history as h
+        cross join lateral (
+            select n.created_at from pgbaton.job as n where n.day = _count_day.day and n.id = h.lo offset 0
+        ) as j
+        where h.day = _count_day.day and h.claimed_at is not null
+        union all
         select f.queue_id, 'failed_attempt', f.attempts, 0 from failing as f
         union all
         -- A failed job of a queue that goes on without it let its key go at once.
@@ -59,5 +69,5 @@ begin
 end;
 $$;
 comment on function pgbaton._count_day(date) is
-'Counts the jobs that were enqueued on a day and have ended, and their failures, for job_totals. What was counted
-before and is not there any more stays counted.';
+'Counts the jobs that were enqueued on a day and have ended, how long they waited, and their failures, for job_totals.
+What was counted before and is not there any more stays counted.';

@@ -10,7 +10,7 @@ begin
         select s.queue_id, s.hi - s.lo + 1 as jobs from pgbaton.span as s
         union all
         select e.queue_id, e.jobs from pgbaton.job_count as e
-        where e.name not in ('failed_attempt', 'blocked', 'enqueued')
+        where e.name not in ('failed_attempt', 'blocked', 'waited', 'enqueued')
     ) as k on k.queue_id = q.id
     group by k.queue_id
     on conflict on constraint job_count_pkey do update

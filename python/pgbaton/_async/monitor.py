@@ -28,6 +28,7 @@ from pgbaton.models import (
     FoundJobs,
     HealthCheck,
     JobAttempt,
+    JobDependency,
     JobInfo,
     JobOutcome,
     JobStats,
@@ -58,6 +59,29 @@ class MonitorCalls(Caller):
             psycopg.errors.NullValueNotAllowed: a None among them.
         """
         return await self._rows(JobOutcome, "job_outcomes", {"job_ids": integers(job_ids)})
+
+    async def job_dependencies(
+        self, job_id: int, max_rows: int | None = None
+    ) -> list[JobDependency]:
+        """What a job waits for, or waited for, and who waits for it, or did.
+
+        Args:
+            job_id (int): which.
+            max_rows (int): of each of the two at most so many, up to 10,000; default 100.
+
+        Returns:
+            list[JobDependency]: what it waits for first.
+
+        Raises:
+            UnknownJob: there is no such job.
+            psycopg.errors.InvalidParameterValue: max_rows is out of range.
+        """
+        return await self._rows(
+            JobDependency,
+            "job_dependencies",
+            {"job_id": integer(job_id)},
+            max_rows=integer(max_rows),
+        )
 
     async def wait_for_outcomes(
         self, job_ids: Iterable[int], max_wait: timedelta | None = None

@@ -24,7 +24,16 @@ from pgbaton._arguments import (
 )
 from pgbaton._async.caller import Caller
 from pgbaton._calls import as_it_is
-from pgbaton.models import BlockedKey, CancelOutcome, DeadJob, JobActions, ScheduleInfo
+from pgbaton.models import (
+    AuditEntry,
+    BlockedJob,
+    BlockedKey,
+    CancelOutcome,
+    DeadJob,
+    JobActions,
+    PausedKeyInfo,
+    ScheduleInfo,
+)
 
 
 class OperatorCalls(Caller):
@@ -115,6 +124,46 @@ class OperatorCalls(Caller):
             {},
             queue=text(queue),
             include_busy=boolean(include_busy),
+        )
+
+    async def blocked_jobs(
+        self, queue: str | None = None, max_rows: int | None = None
+    ) -> list[BlockedJob]:
+        """Jobs that wait for one that failed, or that ended without having completed.
+
+        retry_job or skip_job of a failed one lets them go on; stop_waiting and cancel_jobs are for
+        the rest.
+
+        Args:
+            queue (str): of this one; default of all.
+            max_rows (int): at most so many, up to 10,000; default 100.
+
+        Returns:
+            list[BlockedJob]: longest blocked first.
+
+        Raises:
+            UnknownQueue: there is no such queue.
+            psycopg.errors.InvalidParameterValue: max_rows is out of range.
+        """
+        return await self._rows(
+            BlockedJob, "blocked_jobs", {}, queue=text(queue), max_rows=integer(max_rows)
+        )
+
+    async def stop_waiting(self, queue: str, job_id: int, reason: str | None = None) -> None:
+        """Lets a job run that waits for others, as if all of them had completed.
+
+        Args:
+            queue (str): where it is.
+            job_id (int): which.
+            reason (str): kept in the audit; default none.
+
+        Raises:
+            UnknownQueue: there is no such queue.
+            UnknownJob: there is no such job in the queue.
+            InvalidState: it waits for no other job, or a worker has it, or it ended.
+        """
+        await self._run(
+            "stop_waiting", {"queue": text(queue), "job_id": integer(job_id)}, reason=text(reason)
         )
 
     async def retry_job(self, queue: str, job_id: int, extra_attempts: int | None = None) -> None:
@@ -233,7 +282,8 @@ class OperatorCalls(Caller):
             run_at (datetime): when, with a time zone; default at once.
 
         Returns:
-            str: ok, or in_line when other jobs of its key stand before it and run first.
+            str: ok, or in_line when other jobs of its key stand before it, or jobs for which it
+                waits, and run first.
 
         Raises:
             UnknownQueue: there is no such queue.
@@ -600,3 +650,55 @@ class OperatorCalls(Caller):
             list[ScheduleInfo]: by name.
         """
         return await self._rows(ScheduleInfo, "list_schedules", {})
+
+    async def list_paused_keys(
+        self, queue: str | None = None, max_rows: int | None = None
+    ) -> list[PausedKeyInfo]:
+        """Keys that `pause_key` paused.
+
+        Args:
+            queue (str): of which queue; default all.
+            max_rows (int): at most, 1 to 1,000; default 100.
+
+        Returns:
+            list[PausedKeyInfo]: by queue and key.
+
+        Raises:
+            UnknownQueue: there is no such queue.
+            NotPermitted: grants narrow the role.
+        """
+        return await self._rows(
+            PausedKeyInfo, "list_paused_keys", {}, queue=text(queue), max_rows=integer(max_rows)
+        )
+
+    async def list_audit(
+        self,
+        queue: str | None = None,
+        job_id: int | None = None,
+        max_rows: int | None = None,
+        before_id: int | None = None,
+    ) -> list[AuditEntry]:
+        """What was done by whom and why.
+
+        Args:
+            queue (str): to which queue; default all on which the role may operate.
+            job_id (int): to which job; default all.
+            max_rows (int): at most, 1 to 1,000; default 50.
+            before_id (int): go on below the id of the last one; default from the latest on.
+
+        Returns:
+            list[AuditEntry]: the latest first.
+
+        Raises:
+            UnknownQueue: there is no such queue.
+            NotPermitted: grants narrow the role.
+        """
+        return await self._rows(
+            AuditEntry,
+            "list_audit",
+            {},
+            queue=text(queue),
+            job_id=integer(job_id),
+            max_rows=integer(max_rows),
+            before_id=integer(before_id),
+        )

@@ -15,6 +15,7 @@ from pgbaton._arguments import (
     header_texts,
     instant,
     integer,
+    integers,
     interval,
     intervals,
     job_list,
@@ -51,6 +52,8 @@ class ProducerCalls(Caller):
         dedup_id: str | None = None,
         on_duplicate: str | None = None,
         headers: Mapping[str, str] | None = None,
+        after: Iterable[int] | None = None,
+        on_failed: str | None = None,
     ) -> int:
         """Adds a job. It is there when the transaction commits.
 
@@ -80,12 +83,19 @@ class ProducerCalls(Caller):
                 default error.
             headers (Mapping[str, str]): texts that travel with the job, up to 4 kB; the current
                 OpenTelemetry span adds its trace context. Default none.
+            after (Iterable[int]): ids of up to 100,000 jobs of any queue: this one is not
+                claimable until all of them have completed. In a FIFO queue it holds up its key
+                meanwhile. Default none.
+            on_failed (str): what becomes of it when one of those fails for good or ends
+                otherwise: wait (an operator retries or skips that one; see blocked_jobs), cancel
+                or run; default wait.
 
         Returns:
             int: the job's id. Ids identify; they do not say who came first.
 
         Raises:
             UnknownQueue: there is no such queue.
+            UnknownJob: a job of after is not known.
             KeyRequired: a FIFO queue and no singleton_key.
             DuplicateJob: the dedup_id is known, or the policy allows no further job of the key.
             TooManyLanes: too many combinations of priority, job_type and tags.
@@ -114,6 +124,8 @@ class ProducerCalls(Caller):
             dedup_id=text(dedup_id),
             on_duplicate=text(on_duplicate),
             headers=header_texts(outgoing(headers)),
+            after=integers(after),
+            on_failed=text(on_failed),
         )
 
     async def enqueue_jobs(self, queue: str, jobs: Iterable[NewJob]) -> list[EnqueueOutcome]:
@@ -124,13 +136,14 @@ class ProducerCalls(Caller):
 
         Args:
             queue (str): where to.
-            jobs (Iterable[NewJob]): dicts with the keyword arguments of enqueue_job.
+            jobs (Iterable[NewJob]): dicts with the keyword arguments of enqueue_job; and
+                after_ordinals, places of earlier jobs of the list, from 1, for which one waits.
 
         Returns:
             list[EnqueueOutcome]: one for each job in input order.
 
         Raises:
-            UnknownQueue, KeyRequired, DuplicateJob, TooManyLanes, PayloadTooLarge: as
+            UnknownQueue, UnknownJob, KeyRequired, DuplicateJob, TooManyLanes, PayloadTooLarge: as
                 enqueue_job.
             psycopg.errors.InvalidParameterValue: an unknown key, or a value out of range.
             ValueError: NaN, Infinity, a NUL character or a naive datetime; nothing was sent.

@@ -25,7 +25,16 @@ from pgbaton._arguments import (
 )
 from pgbaton._calls import as_it_is
 from pgbaton._sync.caller import Caller
-from pgbaton.models import BlockedKey, CancelOutcome, DeadJob, JobActions, ScheduleInfo
+from pgbaton.models import (
+    AuditEntry,
+    BlockedJob,
+    BlockedKey,
+    CancelOutcome,
+    DeadJob,
+    JobActions,
+    PausedKeyInfo,
+    ScheduleInfo,
+)
 
 
 class OperatorCalls(Caller):
@@ -114,6 +123,46 @@ class OperatorCalls(Caller):
             {},
             queue=text(queue),
             include_busy=boolean(include_busy),
+        )
+
+    def blocked_jobs(
+        self, queue: str | None = None, max_rows: int | None = None
+    ) -> list[BlockedJob]:
+        """Jobs that wait for one that failed, or that ended without having completed.
+
+        retry_job or skip_job of a failed one lets them go on; stop_waiting and cancel_jobs are for
+        the rest.
+
+        Args:
+            queue (str): of this one; default of all.
+            max_rows (int): at most so many, up to 10,000; default 100.
+
+        Returns:
+            list[BlockedJob]: longest blocked first.
+
+        Raises:
+            UnknownQueue: there is no such queue.
+            psycopg.errors.InvalidParameterValue: max_rows is out of range.
+        """
+        return self._rows(
+            BlockedJob, "blocked_jobs", {}, queue=text(queue), max_rows=integer(max_rows)
+        )
+
+    def stop_waiting(self, queue: str, job_id: int, reason: str | None = None) -> None:
+        """Lets a job run that waits for others, as if all of them had completed.
+
+        Args:
+            queue (str): where it is.
+            job_id (int): which.
+            reason (str): kept in the audit; default none.
+
+        Raises:
+            UnknownQueue: there is no such queue.
+            UnknownJob: there is no such job in the queue.
+            InvalidState: it waits for no other job, or a worker has it, or it ended.
+        """
+        self._run(
+            "stop_waiting", {"queue": text(queue), "job_id": integer(job_id)}, reason=text(reason)
         )
 
     def retry_job(self, queue: str, job_id: int, extra_attempts: int | None = None) -> None:
@@ -230,7 +279,8 @@ class OperatorCalls(Caller):
             run_at (datetime): when, with a time zone; default at once.
 
         Returns:
-            str: ok, or in_line when other jobs of its key stand before it and run first.
+            str: ok, or in_line when other jobs of its key stand before it, or jobs for which it
+                waits, and run first.
 
         Raises:
             UnknownQueue: there is no such queue.
@@ -593,3 +643,55 @@ class OperatorCalls(Caller):
             list[ScheduleInfo]: by name.
         """
         return self._rows(ScheduleInfo, "list_schedules", {})
+
+    def list_paused_keys(
+        self, queue: str | None = None, max_rows: int | None = None
+    ) -> list[PausedKeyInfo]:
+        """Keys that `pause_key` paused.
+
+        Args:
+            queue (str): of which queue; default all.
+            max_rows (int): at most, 1 to 1,000; default 100.
+
+        Returns:
+            list[PausedKeyInfo]: by queue and key.
+
+        Raises:
+            UnknownQueue: there is no such queue.
+            NotPermitted: grants narrow the role.
+        """
+        return self._rows(
+            PausedKeyInfo, "list_paused_keys", {}, queue=text(queue), max_rows=integer(max_rows)
+        )
+
+    def list_audit(
+        self,
+        queue: str | None = None,
+        job_id: int | None = None,
+        max_rows: int | None = None,
+        before_id: int | None = None,
+    ) -> list[AuditEntry]:
+        """What was done by whom and why.
+
+        Args:
+            queue (str): to which queue; default all on which the role may operate.
+            job_id (int): to which job; default all.
+            max_rows (int): at most, 1 to 1,000; default 50.
+            before_id (int): go on below the id of the last one; default from the latest on.
+
+        Returns:
+            list[AuditEntry]: the latest first.
+
+        Raises:
+            UnknownQueue: there is no such queue.
+            NotPermitted: grants narrow the role.
+        """
+        return self._rows(
+            AuditEntry,
+            "list_audit",
+            {},
+            queue=text(queue),
+            job_id=integer(job_id),
+            max_rows=integer(max_rows),
+            before_id=integer(before_id),
+        )

@@ -20,7 +20,16 @@ from pgbaton._arguments import (
 )
 from pgbaton._calls import json_object
 from pgbaton._sync.caller import Caller
-from pgbaton.models import ClaimedJob, JobState, NextJobs, Sleep, Verdict, job_state, next_jobs
+from pgbaton.models import (
+    ClaimedJob,
+    JobOutcome,
+    JobState,
+    NextJobs,
+    Sleep,
+    Verdict,
+    job_state,
+    next_jobs,
+)
 
 
 class WorkerCalls(Caller):
@@ -290,6 +299,28 @@ class WorkerCalls(Caller):
             {"lease_token": integer(lease_token)},
             first_id=integer(first_id),
             last_id=integer(last_id),
+        )
+
+    def parent_outcomes(self, job_id: int, lease_token: int | None = None) -> list[JobOutcome]:
+        """How the jobs ended for which a running job has waited, with results and errors.
+
+        Args:
+            job_id (int): the job that runs.
+            lease_token (int): of the claim; default: not checked.
+
+        Returns:
+            list[JobOutcome]: in the order of their ids; none for a job that waited for none.
+
+        Raises:
+            UnknownJob: there is no such job.
+            InvalidState: it is not running.
+            LeaseLost: the lease does not hold the job any more.
+        """
+        return self._rows(
+            JobOutcome,
+            "parent_outcomes",
+            {"job_id": integer(job_id)},
+            lease_token=integer(lease_token),
         )
 
     def fail_job(

@@ -12,7 +12,7 @@ from typing import Annotated, Any, cast
 import psycopg
 import typer
 
-from pgbaton._arguments import NewJob, job_list
+from pgbaton._arguments import NewJob, SingleJob, job_list
 from pgbaton._json_text import JsonText, read_whole
 from pgbaton._text import sentence
 from pgbaton.cli._errors import fail, say
@@ -84,6 +84,14 @@ def enqueue(
     delay: Annotated[str | None, typer.Option(help="Not before this interval from now.")] = None,
     max_attempts: Annotated[int | None, typer.Option(help="Instead of the queue's.")] = None,
     dedup_id: Annotated[str | None, typer.Option(help="Your own id of the job.")] = None,
+    after: Annotated[
+        list[int] | None,
+        typer.Option(metavar="JOB", help="Not before this job has completed; repeat the option."),
+    ] = None,
+    on_failed: Annotated[
+        str | None,
+        typer.Option(help="When one of those does not complete: wait, cancel or run."),
+    ] = None,
     header: Annotated[
         list[str] | None,
         typer.Option(
@@ -116,6 +124,8 @@ def enqueue(
         "dedup_id": dedup_id,
         "on_duplicate": "skip" if skip_duplicates else None,
         "headers": _headers(header),
+        "after": after,
+        "on_failed": on_failed,
     }
     options = {name: value for name, value in given.items() if value is not None}
     if lines is None:
@@ -210,7 +220,7 @@ def _of_one(
 ) -> psycopg.Error:
     """The same error without the place in a list that nobody has seen."""
     for enqueue_it in (
-        lambda: client.enqueue_job(queue, **job),
+        lambda: client.enqueue_job(queue, **cast(SingleJob, job)),
         lambda: client.enqueue_jobs(queue, [job]),  # which reads a value of the wrong type, too
     ):
         try:
@@ -234,7 +244,7 @@ def _job(text: str) -> dict[str, Any]:
         raise typer.BadParameter('with --jobs each line is an object: {"payload": …}')
     job: dict[str, Any] = {}
     for name, part in members.items():
-        if name not in NewJob.__annotations__:
+        if name not in SingleJob.__annotations__:
             raise typer.BadParameter(f"enqueue_job has no parameter {name!r}")
         try:
             job[name] = part if name == "payload" else read_whole(part)

@@ -210,7 +210,7 @@ def _move(
     in_line = verdicts.count("in_line")
     said = f"moved {_several(jobs)}"
     if in_line:
-        said += f"; {in_line:,} of them stay behind other jobs of their key"
+        said += f"; {in_line:,} of them stay behind other jobs"
     print_done({"moved": len(jobs), "in_line": in_line}, said, as_json)
 
 

@@ -17,7 +17,7 @@ from django.db import DEFAULT_DB_ALIAS, connections, transaction
 from django.utils import timezone
 from django.utils.module_loading import import_string
 
-from pgbaton._arguments import NewJob
+from pgbaton._arguments import SingleJob
 from pgbaton._runtime.outcomes import Cancelled, Fail, Snooze
 from pgbaton.django._connections import client, problem_of
 from pgbaton.django._framework import (
@@ -347,9 +347,9 @@ UNKNOWN: Mapping[str, Any] = {
 }
 
 
-def job_of(task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> NewJob:
+def job_of(task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> SingleJob:
     """What is enqueued for a call of a task; the arguments are JSON values."""
-    job = NewJob(
+    job = SingleJob(
         payload={"args": args, "kwargs": kwargs},
         job_type=task.module_path,
         priority=MIDDLE + task.priority,

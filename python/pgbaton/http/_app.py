@@ -13,7 +13,7 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 
-from pgbaton.http import _health, _metrics, _page, _queue
+from pgbaton.http import _acts, _health, _metrics, _page, _queue
 from pgbaton.http._answers import answer, bad_value, database_error, http_error, log, unexpected
 from pgbaton.http._gate import Gate
 from pgbaton.http._openapi import document
@@ -32,6 +32,7 @@ ROUTES: list[Route] = [
     Route("/metrics", _metrics.metrics, acts=True),
     *_health.ROUTES,
     *_page.ROUTES,
+    *_acts.ROUTES,
     *_queue.ROUTES,
 ]
 

@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import psycopg
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
-from pgbaton._arguments import JobSearch
-from pgbaton._json_text import JsonText, checked, pretty
+from pgbaton._json_text import JsonText, pretty
 from pgbaton._text import plain
-from pgbaton.errors import InvalidState
-from pgbaton.http._answers import Events, answer, job_id, number, queue_of, read_object, text
+from pgbaton.errors import InvalidState, UnknownJob
+from pgbaton.http._answers import Events, answer, job_id, number
+from pgbaton.http._rights import rights_of
 from pgbaton.http._routes import Route
+from pgbaton.http._search import search_of
 from pgbaton.http._state import state_of
 from pgbaton.http._watch import Watch, for_browser
 from pgbaton.models import JobState
 
 STATIC = Path(__file__).parent / "static"
-KINDS = {"page.css": "text/css", "page.js": "text/javascript", "icon.svg": "image/svg+xml"}
+KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+FILES = {file.name: KINDS[file.suffix] for file in STATIC.iterdir() if file.suffix in KINDS}
 MOST_DEAD = 200
 MOST_ATTEMPTS = 100
 PAGE = 50
-TEXTS = {"queue": "queue", "type": "job_type", "key": "singleton_key", "error": "error"}
-LISTS = {"state": "states", "tag": "tags"}
+FEW = 20
+MOST_PAUSED = 1000
 LAID_OUT = ("payload", "result")
 
 
@@ -53,8 +54,8 @@ async def job(request: Request) -> Response:
         why = await client.why_not_running(wanted)
         if info.state == JobState.FAILED and info.finished_at is None:
             failed_at = (await client.get_dead_job(wanted)).failed_at
-    except psycopg.errors.InsufficientPrivilege:
-        pass  # who may only monitor sees the job and not the reason
+    except (psycopg.errors.InsufficientPrivilege, UnknownJob):
+        pass  # who may only monitor, all queues or this one, sees the job and not the reason
     except InvalidState:
         pass  # it was retried just now
     return answer(
@@ -81,23 +82,7 @@ async def jobs(request: Request) -> Response:
     client = state_of(request).client
     found = await client.find_jobs(search_of(given), PAGE, given.get("after") or None)
     rows = await client.list_jobs(found.job_ids)
-    return answer({"jobs": [plain(row) for row in rows], "next_after": found.next_after})
-
-
-def search_of(given: Mapping[str, str]) -> JobSearch:
-    """The filter that a query string says: what is empty is no condition."""
-    search: dict[str, Any] = {
-        name: given[parameter] for parameter, name in TEXTS.items() if given.get(parameter)
-    }
-    search |= {
-        name: [given[parameter]] for parameter, name in LISTS.items() if given.get(parameter)
-    }
-    if given.get("payload"):
-        try:
-            search["payload"] = checked(given["payload"])
-        except (ValueError, RecursionError) as error:
-            raise HTTPException(400, 'payload is no JSON: {"order": 17}') from error
-    return cast(JobSearch, search)
+    return answer({"jobs": [for_browser(row) for row in rows], "next_after": found.next_after})
 
 
 async def dead(request: Request) -> Response:
@@ -109,23 +94,55 @@ async def dead(request: Request) -> Response:
     return answer([shown(row) for row in rows])
 
 
-async def repair(request: Request) -> Response:
-    """POST /ui/queues/{queue}/jobs/{id}/{action}"""
-    wanted = job_id(request.path_params["id"])
-    queue = queue_of(request)
-    client = state_of(request).client
-    body = await read_object(request, "reason")
-    reason = text("reason", body.get("reason", "")) or None
-    match request.path_params["action"]:
-        case "retry":
-            await client.retry_job(queue, wanted)
-        case "skip":
-            await client.skip_job(queue, wanted, reason)
-        case "requeue":
-            return answer({"ok": True, "id": str(await client.requeue_dead_job(wanted))})
-        case other:
-            raise HTTPException(404, f"there is no action {other!r}")
-    return answer({"ok": True, "id": str(wanted)})
+async def blocked(request: Request) -> Response:
+    """GET /ui/blocked: of the keys that fit those from `offset` on, and how many there are."""
+    given = request.query_params
+    offset = number(request, "offset", 0, 0, 999_999_999)
+    rows = await state_of(request).client.blocked_keys(given.get("queue") or None)
+    part = given.get("key", "")
+    fitting = [row for row in rows if part in row.singleton_key]
+    return answer(
+        {
+            "rows": [for_browser(row) for row in fitting[offset : offset + FEW]],
+            "count": len(fitting),
+        }
+    )
+
+
+async def paused(request: Request) -> Response:
+    """GET /ui/paused"""
+    queue = request.query_params.get("queue") or None
+    rows = await state_of(request).client.list_paused_keys(queue, MOST_PAUSED)
+    return answer([plain(row) for row in rows])
+
+
+async def schedules(request: Request) -> Response:
+    """GET /ui/schedules"""
+    rows = await state_of(request).client.list_schedules()
+    return answer([shown(row) for row in rows])
+
+
+async def audit(request: Request) -> Response:
+    """GET /ui/audit"""
+    given = request.query_params
+    rows = await state_of(request).client.list_audit(
+        given.get("queue") or None,
+        job_id(given["job"]) if given.get("job") else None,
+        PAGE + 1,
+        job_id(given["before"]) if given.get("before") else None,
+    )
+    more = rows[PAGE - 1].id if len(rows) > PAGE else None
+    return answer(
+        {
+            "rows": [for_browser(row) for row in rows[:PAGE]],
+            "next_before": None if more is None else str(more),
+        }
+    )
+
+
+async def me(request: Request) -> Response:
+    """GET /ui/me"""
+    return answer(await rights_of(state_of(request)))
 
 
 async def index(_: Request) -> Response:
@@ -136,9 +153,9 @@ async def index(_: Request) -> Response:
 async def static(request: Request) -> Response:
     """GET /static/{name}"""
     name = request.path_params["name"]
-    if name not in KINDS:
+    if name not in FILES:
         raise HTTPException(404, "there is no such file")
-    return FileResponse(STATIC / name, media_type=KINDS[name])
+    return FileResponse(STATIC / name, media_type=FILES[name])
 
 
 ROUTES = [
@@ -148,5 +165,9 @@ ROUTES = [
     Route("/ui/jobs", jobs),
     Route("/ui/jobs/{id}", job),
     Route("/ui/dead", dead),
-    Route("/ui/queues/{queue}/jobs/{id}/{action}", repair, ["POST"]),
+    Route("/ui/blocked", blocked),
+    Route("/ui/paused", paused),
+    Route("/ui/schedules", schedules),
+    Route("/ui/audit", audit),
+    Route("/ui/me", me),
 ]

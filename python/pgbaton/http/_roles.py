@@ -75,5 +75,8 @@ class Clients:
 
     def of(self, caller: Caller) -> AsyncClient:
         if caller.role not in self._clients:
-            self._clients[caller.role] = TextClient(pool=RolePool(self.pool, caller.role))
+            self._clients[caller.role] = TextClient(pool=self.pool_of(caller))
         return self._clients[caller.role]
+
+    def pool_of(self, caller: Caller) -> RolePool:
+        return RolePool(self.pool, caller.role)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
+from typing import Any
 
+import psycopg
 from starlette.requests import Request
 
 from pgbaton._async.client import AsyncClient
@@ -137,6 +140,9 @@ class State:
     @property
     def client(self) -> AsyncClient:
         return self.gateway.clients.of(self.caller)
+
+    def connection(self) -> AbstractAsyncContextManager[psycopg.AsyncConnection[Any]]:
+        return self.gateway.clients.pool_of(self.caller).connection()
 
     @property
     def claims(self) -> Claims:

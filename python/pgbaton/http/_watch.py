@@ -15,7 +15,6 @@ from pgbaton._listening.waiting import happens
 from pgbaton._text import plain, sentence
 from pgbaton.http._answers import log
 
-MOST_BLOCKED = 200
 MOST_EXACT = 2**53 - 1
 
 
@@ -65,13 +64,12 @@ async def picture(client: AsyncClient, every: float) -> dict[str, Any]:
     return {
         "queues": await seen(client.live_stats()),
         "totals": await seen(client.job_totals(max_age=timedelta(seconds=2 * every))),
-        "blocked": await seen(client.blocked_keys(), MOST_BLOCKED),
         "workers": await seen(client.list_workers()),
         "health": await seen(client.health()),
     }
 
 
-async def seen(call: Awaitable[list[Any]], most: int | None = None) -> dict[str, Any]:
+async def seen(call: Awaitable[list[Any]]) -> dict[str, Any]:
     try:
         rows = await call
     except psycopg.Error as error:
@@ -79,7 +77,7 @@ async def seen(call: Awaitable[list[Any]], most: int | None = None) -> dict[str,
             log.warning("the page cannot look: %s", error)
             return {"error": "the database cannot be asked"}
         return {"error": sentence(error)}
-    return {"rows": rows[:most], "count": len(rows)}
+    return {"rows": rows, "count": len(rows)}
 
 
 def for_browser(value: Any) -> Any:

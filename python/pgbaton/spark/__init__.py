@@ -14,12 +14,15 @@ with extra("spark"):
     from pgbaton.spark._enqueue import Enqueued, Part, enqueue, foreach_batch
     from pgbaton.spark._history import read_blocked, read_history
     from pgbaton.spark._jdbc import jar_path, jdbc_options
+    from pgbaton.spark._runs import ErrorCount, RunReport, run_report, wait
     from pgbaton.spark._snapshot import Snapshot, snapshot
 
 __all__ = [
     "Claim",
     "Enqueued",
+    "ErrorCount",
     "Part",
+    "RunReport",
     "Settled",
     "Snapshot",
     "claim",
@@ -30,5 +33,7 @@ __all__ = [
     "read_blocked",
     "read_history",
     "register",
+    "run_report",
     "snapshot",
+    "wait",
 ]

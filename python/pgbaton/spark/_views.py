@@ -42,6 +42,11 @@ CLAIMED: dict[str, DataType] = {
     **{"attempt": _INT, "max_attempts": _INT, "payload": _TEXT, "created_at": _INSTANT},
     **{"run_at": _INSTANT, "claimed_at": _INSTANT, "lease_until": _INSTANT, "lease_token": _LONG},
 }
+OUTCOME: dict[str, DataType] = {
+    **{"id": _LONG, "queue": _TEXT, "part": _INT, "singleton_key": _TEXT, "payload": _TEXT},
+    **{"state": _TEXT, "resolution": _TEXT, "attempt": _INT, "claimed_at": _INSTANT},
+    **{"ended_at": _INSTANT, "last_error": _TEXT, "result": _TEXT},
+}
 
 
 def schema_of(columns: dict[str, DataType]) -> StructType:

@@ -393,7 +393,7 @@ def test_every_argument_has_the_type_of_the_server(conn: psycopg.Connection[Any]
         "timestamptz[]": "timestamp with time zone[]",
     }
     for name, kind, function in rows:
-        ours = _foreign.TYPES.get(name, "text")
+        ours = _foreign.type_of(function, name)
         if hasattr(Client, function):
             assert long.get(ours, ours) == kind, f"{function}({name}): see _NAMES_OF_TYPES"
 

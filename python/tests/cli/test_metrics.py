@@ -106,6 +106,39 @@ def test_gauges(busy: Client) -> None:
     assert value(samples, "pgbaton_health_status", check="failed jobs") == 2
 
 
+def test_names_of_specification_d_are_aliases(busy: Client) -> None:
+    samples = read(busy)
+    for ours, name_of_d in (
+        ("pgbaton_fifo_jobs", "fifo_subscription_queue_depth"),
+        ("pgbaton_blocked_key_retries", "fifo_subscription_current_retry_count"),
+        ("pgbaton_block_duration_seconds", "fifo_subscription_blocked_duration_seconds"),
+    ):
+        for (name, labels), amount in samples.items():
+            if name.startswith(ours):
+                renamed = {k if k == "le" else "subscription_id": v for k, v in labels}
+                assert value(samples, name.replace(ours, name_of_d), **renamed) == amount
+    assert value(samples, "pgbaton_block_duration_seconds_count", queue="orders") == 1
+
+
+def test_latencies(client: Client, dsn: str) -> None:
+    """From enqueue or due to claim, and from claim to end, by queue."""
+    client.enqueue_batch("mail", [1, 2])
+    with psycopg.connect(dsn, autocommit=True) as conn:
+        conn.execute("update pgbaton.job set created_at = created_at - interval '20 seconds'")
+    client.enqueue_job("mail")
+    jobs = client.claim_job_batch("w", ["mail"], batch_size=5)
+    client.complete_jobs([job.id for job in jobs], jobs[0].lease_token)
+    while sum(client.job_totals("mail", max_age=timedelta(0))[0].wait_jobs) < len(jobs):
+        pass  # the statistics of the server are late
+    samples = read(client)
+    bucket = "pgbaton_job_wait_seconds_bucket"
+    assert value(samples, bucket, queue="mail", le="15.0") == len(jobs) - 2
+    assert value(samples, bucket, queue="mail", le="60.0") == len(jobs)
+    assert value(samples, "pgbaton_job_wait_seconds_sum", queue="mail") >= 40
+    assert value(samples, "pgbaton_job_duration_seconds_count", queue="mail") == len(jobs)
+    assert value(samples, "pgbaton_job_wait_seconds_count", queue="orders") == 0
+
+
 def test_counters_go_on_after_a_restart_and_when_history_is_removed(busy: Client) -> None:
     before = read(busy)
     assert value(before, "pgbaton_jobs_enqueued_total", queue="mail") == 10
@@ -307,7 +340,10 @@ def test_prometheus_itself_takes_them(busy: Client, tmp_path: Path) -> None:
         "fifo_subscription_current_retry_count non-histogram and non-summary metrics "
         'should not have "_count" suffix\n'
     )
-    promtool("check", "metrics", input=exposition(busy, keys=1), says=name_of_d)
+    text = exposition(busy, keys=1)
+    promtool("check", "metrics", input=text, says=name_of_d)
+    ours = "".join(line for line in text.splitlines(True) if "fifo_subscription_" not in line)
+    promtool("check", "metrics", input=ours)
     rules = [{"record": f"x{n}", "expr": text} for n, (_, text) in enumerate(expressions())]
     file = tmp_path / "dashboard.yml"
     file.write_text(yaml.safe_dump({"groups": [{"name": "dashboard", "rules": rules}]}))

@@ -113,7 +113,8 @@ def total(at: datetime, completed: int) -> JobTotal:
     nothing = dict.fromkeys(["enqueued", "failed", "stopped", "unscheduled", "unknown_stopped"], 0)
     return JobTotal(
         queue="q", counted_at=at, completed=completed, failed_attempts=0, bounds=[], run_jobs=[],
-        run_seconds=0, blocked_jobs=[], blocked_seconds=0, lease_losses=0, **nothing,
+        run_seconds=0, blocked_jobs=[], blocked_seconds=0, lease_losses=0,
+        wait_jobs=[], wait_seconds=0, **nothing,
     )  # fmt: skip
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from browser import CHROMIUM, FLAGS, opened
+from playwright.sync_api import Browser, Page, sync_playwright
 from serving import Served, database, serving
 
 from pgbaton import Client
@@ -19,6 +21,7 @@ ROLES = {
     "shop": "pgbaton_producer, pgbaton_worker, pgbaton_operator, pgbaton_monitor",
     "till": "pgbaton_producer",
     "narrow": "pgbaton_producer, pgbaton_worker, pgbaton_operator, pgbaton_monitor",
+    "eye": "pgbaton_monitor",
 }
 
 
@@ -82,5 +85,33 @@ def queue(client: Client) -> Iterator[str]:
     client.create_queue(
         name, lease="30 seconds", backoff_schedule=["1 s", "5 s", "10 s"], max_attempts=4
     )
+    yield name
+    client.drop_queue(name, force=True)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    assert Path(CHROMIUM).exists(), "apt-get install chromium"
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser: Browser, gateway: Served) -> Iterator[Page]:
+    yield from opened(browser, gateway)
+
+
+@pytest.fixture
+def orders(client: Client) -> Iterator[str]:
+    """A FIFO queue of which one key has failed and another waits for its retry."""
+    name = f"orders-{uuid.uuid4().hex[:8]}"
+    client.create_fifo_queue(name, max_attempts=2)
+    for key in ("broken", "slow"):
+        client.enqueue_batch(name, [{"step": 1}, {"step": 2}], singleton_keys=[key, key])
+    broken, slow = client.claim_job_batch("page-worker", [name])
+    client.fail_job(broken.id, "printer on fire", broken.lease_token, retryable=False)
+    client.fail_job(slow.id, "timeout", slow.lease_token, retry_in="1 hour")
     yield name
     client.drop_queue(name, force=True)

@@ -255,6 +255,10 @@ RECIPES: dict[str, dict[str, str]] = {
         "behind, later": "select pgbaton.reschedule_job(%(queue)s, %(behind)s, '2100-01-01')",
         "later, now": "select pgbaton.reschedule_job(%(queue)s, %(later)s)",
     },
+    "stop_waiting": {
+        "": "select pgbaton.stop_waiting(%(queue)s, pgbaton.enqueue_job(%(queue)s,"
+        " singleton_key => 'idle', after => array[%(run)s::bigint]))"
+    },
     "change_priority": {
         "next": "select pgbaton.change_priority(%(queue)s, %(next)s, 200)",
         "behind": "select pgbaton.change_priority(%(queue)s, %(behind)s, 200)",

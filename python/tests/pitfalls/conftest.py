@@ -19,9 +19,9 @@ from pgbaton.embedded import find_bindirs
 
 SPECS = Path(__file__).parent / "specs"
 TESTER = "lib/pgxs/src/test/isolation/isolationtester"
-PITFALLS = range(1, 31)
+PITFALLS = [f"f{n:02}" for n in range(1, 31)] + [f"d{n:02}" for n in range(1, 21)]
 
-outcomes: dict[int, set[str]] = {}
+outcomes: dict[str, set[str]] = {}
 
 
 @pytest.hookimpl(wrapper=True)
@@ -29,9 +29,9 @@ def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
-    number = re.match(r"test_f(\d\d)_", item.name)
+    number = re.match(r"test_([fd]\d\d)_", item.name)
     if number and (call.when == "call" or not report.passed):
-        outcomes.setdefault(int(number[1]), set()).add(report.outcome)
+        outcomes.setdefault(number[1], set()).add(report.outcome)
     return report
 
 

@@ -42,9 +42,11 @@ GIVEN = {
     "done": "select lo from pgbaton.job_history where state = 'completed' order by lo offset 3 limit 1",
     "done_day": "select day from pgbaton.job_history where state = 'completed' order by lo offset 3 limit 1",
     "waiting": "select lo from pgbaton.span where state = 'waiting' and queue_id = (select id from pgbaton.queue where name = 'f') order by lo desc limit 1",
+    "held": "select min(child_id) from pgbaton.job_wait",
     "active": "select lo from pgbaton.span where state = 'active' and hi >= lo + 4 order by lo limit 1",
     "token": "select lease_token from pgbaton.span where state = 'active' and hi >= lo + 4 order by lo limit 1",
     "limited": "select min(dedup_id) from pgbaton.dedup",
+    "enqueued": "select run_id from pgbaton.enqueue_range order by length(run_id) desc limit 1",
     "run": "select run_id from pgbaton.spark_chunk order by length(run_id) desc limit 1",
     "last_minute": "select jsonb_build_object('xid', max(first_xid::text::bigint), 'at', 0)"
     " from (select pg_current_xact_id() as first_xid) as x",
@@ -56,6 +58,7 @@ FUNCTIONS = {
     "job_outcomes": Call("select * from pgbaton.job_outcomes(array[<dead>, <waiting>, 1])", 3),
     "wait_for_outcomes": Call("select * from pgbaton.wait_for_outcomes(array[<dead>], '0')", 1),
     "get_job": Call("select * from pgbaton.get_job(<done>)"),
+    "job_dependencies": Call("select * from pgbaton.job_dependencies(<held>)"),
     "job_attempts": reads(
         "select * from pgbaton.job_attempts(<dead>)",
         "select count(*) from pgbaton.job_error where job_id = (select min(lo) from pgbaton.span where state = 'failed')",
@@ -115,8 +118,12 @@ FUNCTIONS = {
         "select * from pgbaton.act_on_jobs('retry', '{\"queue\": \"other\"}', max_rows => 10)"
     ),
     "run_schedule": Call("select * from pgbaton.run_schedule('nightly')"),
+    "list_audit": Call("select * from pgbaton.list_audit()", 50),
+    "list_paused_keys": Call("select * from pgbaton.list_paused_keys()", 100),
     "reschedule_job": Call("select * from pgbaton.reschedule_job('f', <waiting>)"),
     "change_priority": Call("select * from pgbaton.change_priority('f', <waiting>, 7)"),
+    "blocked_jobs": Call("select * from pgbaton.blocked_jobs()"),
+    "stop_waiting": Call("select * from pgbaton.stop_waiting('s', <held>)"),
     "skip_job": Call("select * from pgbaton.skip_job('f', <blocked>)"),
     "why_not_running": Call("select * from pgbaton.why_not_running(<waiting>)"),
     # producer
@@ -154,10 +161,17 @@ FUNCTIONS = {
         50,
     ),
     "spark_gc": Call("select * from pgbaton.spark_gc()"),
+    "spark_outcomes": Call("select * from pgbaton.spark_outcomes(<enqueued>)", 50),
+    "spark_ranges": reads(
+        "select * from pgbaton.spark_ranges(<enqueued>)",
+        "select count(*) from pgbaton.enqueue_range",
+    ),
+    "spark_report": reads("select * from pgbaton.spark_report(<enqueued>)", "select 50"),
     "spark_run": Call("select * from pgbaton.spark_run(<run>)"),
     "spark_stage": Call(
         "select * from pgbaton.spark_stage(<run>, gen_random_uuid(), 7, 1, 'other', '{1,2}')"
     ),
+    "spark_unended": Call("select * from pgbaton.spark_unended(<enqueued>)", 50),
     # stream
     "ended_jobs": reads(
         "select * from pgbaton.ended_jobs('{}', '<last_minute>', first_id => <done>, last_id => <done>)",
@@ -178,6 +192,7 @@ FUNCTIONS = {
         "select * from pgbaton.claim_job_batch('w', '{f,s}', batch_size => 20)",
         LANES,
     ),
+    "parent_outcomes": Call("select * from pgbaton.parent_outcomes(<active>, <token>)"),
     "claimed_jobs": Call("select * from pgbaton.claimed_jobs(<token>)"),
     "complete_and_claim": Call(
         "select * from pgbaton.complete_and_claim(array[<active>, <active> + 2], <token>, 'w', '{f,s}',"
@@ -242,6 +257,9 @@ FURTHER = {
     "act_on_jobs, a dry run": Call(
         "select * from pgbaton.act_on_jobs('skip', '{\"queue\": \"s\"}', dry_run => true)", 100
     ),
+    "list_audit of a queue": Call("select * from pgbaton.list_audit('f', max_rows => 20)", 20),
+    "list_audit of a job": Call("select * from pgbaton.list_audit(job_id => <dead>)"),
+    "list_audit, further down": Call("select * from pgbaton.list_audit(before_id => 50)", 50),
     "enqueue_job of known labels": Call(
         "select * from pgbaton.enqueue_job('s', job_type => 'plain', tags => '{red}')"
     ),

@@ -76,6 +76,11 @@ def fill(conn: psycopg.Connection[Any], sizes: Sizes) -> None:
     enqueue(conn, "s", 20, job_type="running")
     conn.execute("select count(*) from pgbaton.claim_job_batch('w', '{s}', '{running}')")
     conn.execute("select count(*) from pgbaton.claim_job_batch('w2', '{s}', '{running}')")
+    # One that waits for one of them, and so whoever ends a job looks whether somebody waits for it.
+    conn.execute(
+        "select pgbaton.enqueue_job('s', job_type => 'running', after => array[min(s.lo)])"
+        " from pgbaton.span as s where s.state = 'active'"
+    )
     conn.execute("select pgbaton.worker_heartbeat('w', 3)")
     conn.execute("select pgbaton.wait_for_jobs('asleep', '{empty}')")
     conn.execute(
@@ -83,12 +88,27 @@ def fill(conn: psycopg.Connection[Any], sizes: Sizes) -> None:
         " from generate_series(0, 4) as n",
         [f"run {sizes.jobs}"],
     )
+    # The longest name of a run is that of the one that is asked for.
+    send_run(conn, f"the run of {sizes.jobs:09}", 50)
+    fail(conn, "other", 25, 5, "{run}")
     conn.execute("select pgbaton.subscribe('other', 'news.#')")
     conn.execute("select pgbaton.run_maintenance()")
 
 
+def send_run(conn: psycopg.Connection[Any], run_id: str, rows: int) -> None:
+    """One partition of a run, ten rows a statement."""
+    with conn.transaction():
+        for first in range(0, rows, 10):
+            conn.execute(
+                "insert into pgbaton.enqueue_inbox (queue, run_id, part, parts, job_type, payload)"
+                " select 'other', %s, 0, 1, 'run', to_jsonb(n) from generate_series(%s::int, %s::int) as n",
+                [run_id, first, first + 9],
+            )
+
+
 def fill_day(conn: psycopg.Connection[Any], sizes: Sizes, day: int) -> None:
     part = 3
+    send_run(conn, f"run {sizes.jobs} {day}", min(sizes.jobs // 10, 1_000))
     for n in range(day, sizes.lanes, part):
         conn.execute(
             "select pgbaton.enqueue_job('s', job_type => 'lane', tags => array['x', %s])", [f"t{n}"]

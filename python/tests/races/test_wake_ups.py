@@ -29,7 +29,7 @@ NEVER = {
         subscribe unsubscribe create_schedule drop_schedule pause_schedule kv_delete start_jobs
         report_progress extend_leases worker_heartbeat spark_begin spark_stage spark_abort spark_gc
         note_enqueue_counts claim_job_batch wait_for_jobs cleanup_expired_jobs two_phase_backoff
-        why_not_running unregister_worker""",
+        why_not_running unregister_worker parent_outcomes blocked_jobs job_dependencies""",
     "the trigger of the view enqueue_inbox, which is tried": "enqueue_inbox_rows",
     "what it makes due or takes back, a sleeper's own look does as well: by the clock, below":
         "run_maintenance recover_stale_jobs",
@@ -93,6 +93,17 @@ class Scene:
     def schedule_one(self) -> None:
         self.job = self.db.enqueue("q", self.key, run_at="2100-01-01")
 
+    def run_one_before_a_child(self) -> None:
+        self.run_one()
+        self.db.rows(
+            "select pgbaton.enqueue_job('q', singleton_key => %s, after => array[%s::bigint])",
+            None if self.policy == "standard" else "child", self.job,
+        )  # fmt: skip
+
+    def hold_one(self) -> None:
+        self.run_one_before_a_child()
+        self.job = self.db.one("select child_id from pgbaton.job_wait")
+
     def subscribe(self) -> None:
         self.db.rows("select pgbaton.subscribe('q', 'news')")
 
@@ -148,6 +159,7 @@ WAYS = {
         # It claims jobs of a type that there is none of, so that what it passes on is for others.
         Way("complete_and_claim(array[%(job)s], %(token)s, 'other', job_types => '{none}')",
             TWO, BATON),
+        Way("complete_job(%(job)s, '{}', %(token)s)", Scene.run_one_before_a_child),
         Way("fail_job(%(job)s, 'no', %(token)s)", ONE),
         Way("fail_job(%(job)s, 'no', %(token)s, false)", TWO, ("continue", "singleton", "stately")),
         Way("fail_jobs(array[%(job)s], '{no}', %(token)s)", ONE),
@@ -179,6 +191,7 @@ WAYS = {
         Way("run_schedule('s')", Scene.make_schedule),
         Way("reset_fifo_key('q', 'k', 'why')", FAILED_TWO, ("fifo",)),
         Way("reschedule_job('q', %(job)s)", Scene.schedule_one),
+        Way("stop_waiting('q', %(job)s)", Scene.hold_one),
         Way("resume_key('q', 'k')", Scene.pause_key, ("fifo", "continue", "singleton", "stately")),
         Way("resume_queue('q')", Scene.pause_queue),
     ]

@@ -29,6 +29,7 @@ FOR_ALL = {"run_maintenance"}
 NOTES = ["audit", "job_count", "counted_day", "watermark"]
 # A refusal, an argument that is not valid, a run, batch or offset that does not fit.
 REFUSALS = {"PB009", "PB001", "PB002", "PB003", "PB013", "PB007", "22023", "22004", "55000"} | {
+    "42704",  # no such run
     "22007", "22P02",  # of what is its own
 }  # fmt: skip
 DIAGNOSTICS = [

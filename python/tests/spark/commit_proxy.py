@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 READY = b"Z\x00\x00\x00\x05I"  # ReadyForQuery, outside a transaction: the server has committed
-SECONDS = 600
+SECONDS = 240
 
 
 class Catch:

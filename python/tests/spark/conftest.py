@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,28 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     # Files with long ones first, so that no process is left with one at the end.
     long = {item.path for item in items if item.get_closest_marker("proof")}
     items.sort(key=lambda item: item.path not in long)
+
+
+# More than two of the waits of drivers.py.
+SECONDS_TO_END = 600
+STDERR = pytest.StashKey[int]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[STDERR] = os.dup(2)  # what tests write there is captured
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
+    """The end of a test that timed out is not timed any more: what hangs there ends the process.
+
+    It says first where each thread is.
+    """
+    faulthandler.dump_traceback_later(SECONDS_TO_END, exit=True, file=item.config.stash[STDERR])
+    try:
+        return (yield)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
 
 
 @pytest.fixture(scope="session")

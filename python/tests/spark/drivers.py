@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from concurrent import futures
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager, suppress
 from multiprocessing import get_context
 from pathlib import Path
@@ -25,7 +26,8 @@ from pgbaton.errors import UnknownQueue
 from pgbaton.spark import Enqueued, enqueue, foreach_batch, register
 
 CLUSTER = "local-cluster[2,1,1024]"
-SECONDS = 600
+# The longest wait of these tests for one thing, on a busy machine.
+SECONDS = 240
 SETTINGS = {
     "spark.log.level": "OFF",
     "spark.sql.session.timeZone": "America/New_York",
@@ -48,6 +50,19 @@ def new_session(master: str, settings: Mapping[str, str]) -> SparkSession:
     return builder.getOrCreate()
 
 
+class Work:
+    """What a driver was given to do."""
+
+    def __init__(self, future: futures.Future[Any]) -> None:
+        self.future = future
+
+    def result(self) -> Any:
+        return self.future.result(SECONDS)
+
+    def exception(self) -> BaseException | None:
+        return self.future.exception(SECONDS)
+
+
 class Driver:
     """One Spark driver, and its executors."""
 
@@ -65,10 +80,17 @@ class Driver:
         self._pool = futures.ProcessPoolExecutor(
             1, get_context("spawn"), _start, (master, self._log, {**logged, **settings})
         )
-        self.pid: int = self._pool.submit(os.getpid).result()
+        pid = self._pool.submit(os.getpid)
+        [process] = self._pool._processes.values()
+        self.pid = process.pid
+        try:
+            pid.result(SECONDS)
+        except TimeoutError:
+            self.kill()  # else this process waits for it at its end
+            raise
 
-    def start(self, work: Callable[..., Any], *args: Any, **named: Any) -> futures.Future[Any]:
-        return self._pool.submit(_run, work, *args, **named)
+    def start(self, work: Callable[..., Any], *args: Any, **named: Any) -> Work:
+        return Work(self._pool.submit(_run, work, *args, **named))
 
     def kill_executor_of(self, port: int) -> None:
         """SIGKILLs the executor that has the connection from this local port, and its workers."""
@@ -100,8 +122,10 @@ class Driver:
         kill([driver, *driver.children(recursive=True)])
 
     def stop(self) -> None:
-        if not self._is_killed:
-            futures.wait([self._pool.submit(_stop)], SECONDS)
+        """Kills it when it does not end: a test that failed may have left it at work."""
+        with suppress(BrokenProcessPool):
+            if not self._is_killed and futures.wait([self._pool.submit(_stop)], SECONDS).not_done:
+                self.kill()
         self._pool.shutdown(cancel_futures=True)
 
     def log(self) -> str:
@@ -170,16 +194,35 @@ def driver(
         found.stop()
 
 
-def until(condition: Callable[[], Any], work: futures.Future[Any] | None = None) -> Any:
+def until(condition: Callable[[], Any], work: Work | None = None) -> Any:
     """What the condition says once it is true; fails when the work ends before that."""
     give_up = monotonic() + SECONDS
-    pause = futures.Future[None]() if work is None else work
+    pause = futures.Future[None]() if work is None else work.future
     while monotonic() < give_up:
         if found := condition():
             return found
         if futures.wait([pause], timeout=0.02).done:
             raise AssertionError(f"it ended before that: {pause.result()}")
     raise AssertionError("that did not come about")
+
+
+def run_program(
+    command: list[str], environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """What a program says until it and all that it started have ended; kills what does not end.
+
+    What it started may outlive it and hold its output open, which nobody then reads to the end.
+    """
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as program:
+        process = psutil.Process(program.pid)
+        try:
+            said = program.communicate(timeout=2 * SECONDS)
+        finally:
+            if program.poll() is None:
+                kill([process, *process.children(recursive=True)])
+    return subprocess.CompletedProcess(command, program.returncode, *said)
 
 
 @contextmanager

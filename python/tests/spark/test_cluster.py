@@ -12,7 +12,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from drivers import standalone_cluster
+from drivers import run_program, standalone_cluster
 
 from pgbaton._spark_zip import write_zip
 
@@ -35,7 +35,7 @@ def bare_python(tmp_path: Path) -> Path:
     return python
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(600)
 def test_executors_without_pgbaton(
     dsn: str, conn: Conn, queues: None, bare_python: Path, tmp_path: Path
 ) -> None:
@@ -46,12 +46,8 @@ def test_executors_without_pgbaton(
     zipped = {"PYTHONPATH": str(tmp_path / "pgbaton-spark.zip")}
     environment = {**os.environ, "PYSPARK_PYTHON": str(bare_python), **zipped}
     with standalone_cluster(tmp_path / "workers", str(bare_python)) as master:
-        done = subprocess.run(
-            [sys.executable, str(script), master, dsn, str(tmp_path)],
-            capture_output=True,
-            text=True,
-            env=environment,
-        )
+        command = [sys.executable, str(script), master, dsn, str(tmp_path)]
+        done = run_program(command, environment)
     assert done.returncode == 0, done.stderr[-3000:]
     found = json.loads(done.stdout.splitlines()[-1])
     for way in ("register", "enqueue", "claim"):

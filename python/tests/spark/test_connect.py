@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -11,10 +10,10 @@ from typing import Any
 
 import psycopg
 import pytest
-from drivers import connected, driver
+from drivers import connected, driver, run_program
 
 # In one file, so one after the other: Spark's server listens on the same port in both.
-pytestmark = [pytest.mark.proof, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.proof, pytest.mark.timeout(600)]
 
 
 def test_enqueue_and_run_again_through_spark_connect(
@@ -34,7 +33,6 @@ def test_enqueue_and_run_again_through_spark_connect(
     assert all(lane == sorted(lane) for lane in seen.values())
 
 
-@pytest.mark.timeout(900)
 def test_all_ways_of_reading_agree(
     dsn: str, conn: psycopg.Connection[Any], queues: None, tmp_path: Path
 ) -> None:
@@ -48,9 +46,7 @@ def test_all_ways_of_reading_agree(
         " from pgbaton.claim_job_batch('w', '{mail}', batch_size => 30)"
     )
     script = Path(__file__).parent / "connect_reads.py"
-    done = subprocess.run(
-        [sys.executable, str(script), dsn, str(tmp_path)], capture_output=True, text=True
-    )
+    done = run_program([sys.executable, str(script), dsn, str(tmp_path)])
     assert done.returncode == 0, done.stderr[-3000:]
     found = json.loads(done.stdout.splitlines()[-1])
     assert found["session"].startswith("pyspark.sql.connect")

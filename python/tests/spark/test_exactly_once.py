@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from commit_proxy import proxy_to
 from drivers import (
     CLUSTER,
     Driver,
+    Work,
     driver,
     enqueue_steps,
     enqueue_what_is_refused,
@@ -93,7 +93,7 @@ def server_port(conn: Conn) -> int:
 
 # An executor dies -------------------------------------------------------------------------------
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(600)
 def test_executor_killed_during_its_commit_and_the_zombie_commits_afterwards(
     cluster: Driver, dsn: str, conn: Conn, queues: None, method: str
 ) -> None:
@@ -123,7 +123,7 @@ def test_executor_killed_during_its_commit_and_the_zombie_commits_afterwards(
 
 @pytest.mark.proof
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(600)
 def test_stage_runs_again_whose_shuffle_files_are_gone(
     cluster: Driver, dsn: str, conn: Conn, queues: None, method: str
 ) -> None:
@@ -148,7 +148,7 @@ def test_stage_runs_again_whose_shuffle_files_are_gone(
 
 @pytest.mark.proof
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(600)
 def test_executor_killed_between_its_commit_and_the_reply(
     cluster: Driver, dsn: str, conn: Conn, queues: None, method: str
 ) -> None:
@@ -183,7 +183,7 @@ def enqueue_here(spark: SparkSession, dsn: str, **options: Any) -> Enqueued:
 # The driver dies --------------------------------------------------------------------------------
 @pytest.mark.proof
 @pytest.mark.parametrize("moment", ["before", "during", "after"])
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(600)
 def test_driver_killed_around_spark_commit_and_run_again(
     spark: SparkSession, dsn: str, conn: Conn, queues: None, tmp_path: Path, moment: str
 ) -> None:
@@ -213,7 +213,7 @@ def test_driver_killed_around_spark_commit_and_run_again(
     assert_each_row_once(conn)
 
 
-def assert_broken(work: Future[Any]) -> None:
+def assert_broken(work: Work) -> None:
     assert "terminated abruptly" in str(work.exception())
 
 
@@ -296,7 +296,7 @@ def test_a_run_that_comes_again_for_another_queue_is_refused(
 
 
 # Refused ----------------------------------------------------------------------------------------
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(600)
 def test_spark_logs_no_payload_of_a_run_that_is_refused(
     dsn: str, conn: Conn, queues: None, tmp_path: Path
 ) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
-import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from drivers import run_program
 from pyspark.sql import SparkSession
 
 from pgbaton.demo._flights import pipeline
@@ -70,7 +70,7 @@ def test_streaming_orders_reads_files_into_the_queue(
 
 
 @pytest.mark.proof
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(600)
 def test_streaming_orders_survives_the_death_of_its_driver() -> None:
     said = run_example("streaming_orders.py", "--kill-once", "--events", "2000")
     assert "the driver was killed in batch 1" in said
@@ -78,7 +78,7 @@ def test_streaming_orders_survives_the_death_of_its_driver() -> None:
 
 
 @pytest.mark.proof
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(600)
 def test_flights_pipeline_by_itself(tmp_path: Path) -> None:
     said = run_example("flights_pipeline.py", "--sample", "2000", "--out", str(tmp_path))
     assert "Worst day: 2013-01-0" in said
@@ -86,8 +86,6 @@ def test_flights_pipeline_by_itself(tmp_path: Path) -> None:
 
 
 def run_example(name: str, *arguments: str) -> str:
-    done = subprocess.run(
-        [sys.executable, str(EXAMPLES / name), *arguments], capture_output=True, text=True
-    )
+    done = run_program([sys.executable, str(EXAMPLES / name), *arguments])
     assert done.returncode == 0, done.stdout + done.stderr[-3000:]
     return done.stdout

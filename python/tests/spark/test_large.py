@@ -9,7 +9,7 @@ from typing import Any
 import psutil
 import psycopg
 import pytest
-from drivers import driver, enqueue_rows
+from drivers import Work, driver, enqueue_rows
 from test_exactly_once import METHODS
 
 Conn = psycopg.Connection[Any]
@@ -46,10 +46,10 @@ def test_millions_of_rows_in_bounded_memory(
     assert all(peak[kind] < most for kind, most in MOST_MB.items()), peak
 
 
-def peak_memory(root: psutil.Process, work: futures.Future[Any]) -> dict[str, int]:
+def peak_memory(root: psutil.Process, work: Work) -> dict[str, int]:
     """The largest resident size of a process of each kind, in MB, while the work lasts."""
     peak = dict.fromkeys(MOST_MB, 0)
-    while not futures.wait([work], timeout=0.2).done:
+    while not futures.wait([work.future], timeout=0.2).done:
         for process in root.children(recursive=True):
             try:
                 kind = "java" if "java" in process.name() else "python"

@@ -17,7 +17,7 @@ PARTITIONS = 1000
 
 @pytest.mark.proof
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(600)
 def test_a_thousand_partitions_and_twenty_connections(spark: SparkSession, method: str) -> None:
     with temporary_server(settings={"max_connections": "20"}) as server:
         dsn = server.dsn(tcp=True)

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from drivers import run_program
 from pyspark.errors import PySparkException
 
 from pgbaton.demo._java import java_for_spark
@@ -41,17 +42,12 @@ def test_an_error_of_another_python_says_what_to_set(message: str, is_noted: boo
 
 
 @pytest.mark.proof
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(600)
 def test_workers_that_lack_the_packages(dsn: str, queues: None, tmp_path: Path) -> None:
     """They run a Python in which nothing is installed."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path], check=True)
     bare = {"PYSPARK_PYTHON": str(tmp_path / "bin" / "python"), "SPARK_LOCAL_HOSTNAME": "localhost"}
     with java_for_spark():
-        done = subprocess.run(
-            [sys.executable, "-c", PROGRAM, dsn],
-            env={**os.environ, **bare},
-            capture_output=True,
-            text=True,
-        )
+        done = run_program([sys.executable, "-c", PROGRAM, dsn], {**os.environ, **bare})
     assert done.returncode == 1
     assert f"set PYSPARK_PYTHON to {sys.executable} " in done.stderr

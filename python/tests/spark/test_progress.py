@@ -24,7 +24,7 @@ def test_nothing_of_ours_is_printed(
 
 
 @pytest.mark.proof
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(600)
 def test_spark_shows_its_stages_unless_told_otherwise(
     dsn: str, conn: Conn, queues: None, tmp_path: Path
 ) -> None:

@@ -40,9 +40,15 @@ def test_the_example_of_the_readme(spark: SparkSession, dsn: str) -> None:
 
 
 def test_the_examples_of_the_guide(
-    spark: SparkSession, dsn: str, conn: psycopg.Connection[Any], tmp_path: Path
+    spark: SparkSession,
+    dsn: str,
+    conn: psycopg.Connection[Any],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    write, stream, for_each, compare, follow, work_off, inbox, by_stripe = examples("docs/spark.md")
+    (
+        write, stream, for_each, compare, follow, work_off, ended, inbox, by_stripe,
+    ) = examples("docs/spark.md")  # fmt: skip
     for queue in ("flights", "orders"):
         conn.execute("select pgbaton.create_fifo_queue(%s)", [queue])
     conn.execute("select pgbaton.create_queue('mail')")
@@ -89,6 +95,14 @@ def test_the_examples_of_the_guide(
     read.processAllAvailable()
     read.stop()
     assert spark.table("ended").count() == 1
+
+    conn.execute(
+        "select pgbaton.fail_job(id, 'fog', lease_token, false)"
+        " from pgbaton.claim_job_batch('w', '{flights}')"
+    )
+    exec(ended, names)  # noqa: S102
+    assert [row["last_error"] for row in names["failed"].collect()] == ["fog"]
+    assert "\nflights 2 1 1 0:00:" in capsys.readouterr().out
 
     exec(inbox, names)  # noqa: S102
     assert live(conn, "mail") == 2

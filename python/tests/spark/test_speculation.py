@@ -33,7 +33,7 @@ def speculating(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
 
 @pytest.mark.proof
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(600)
 def test_speculation_starts_a_second_attempt_and_nothing_comes_twice(
     speculating: Driver, dsn: str, conn: Conn, queues: None, method: str
 ) -> None:

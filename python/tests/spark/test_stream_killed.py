@@ -9,7 +9,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from drivers import driver, stream_orders, stream_orders_here, until, write_orders
+from drivers import Work, driver, stream_orders, stream_orders_here, until, write_orders
 from pyspark.sql import SparkSession
 from test_exactly_once import assert_broken, gate, waiting
 
@@ -20,7 +20,7 @@ FILES = 3
 
 @pytest.mark.proof
 @pytest.mark.parametrize("sink", ["foreachBatch", "format"])
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(600)
 def test_stream_goes_on_from_its_checkpoint_and_sends_the_batch_again(
     spark: SparkSession,
     dsn: str,
@@ -40,8 +40,10 @@ def test_stream_goes_on_from_its_checkpoint_and_sends_the_batch_again(
         again = Future[None]()
         with ThreadPoolExecutor(1) as pool:
             waited = pool.submit(let_it_commit, conn, holder, again)
-            stream_orders(spark, dsn, tmp_path, sink)
-            again.set_result(None)
+            try:
+                stream_orders(spark, dsn, tmp_path, sink)
+            finally:
+                again.set_result(None)
             waited.result()
     batches = conn.execute(
         "select run_id, jobs from pgbaton.enqueue_ledger order by run_id"
@@ -56,6 +58,6 @@ def test_stream_goes_on_from_its_checkpoint_and_sends_the_batch_again(
 def let_it_commit(conn: Conn, holder: Conn, again: Future[None]) -> None:
     """Opens the gate when another transaction waits for what becomes of the one at it."""
     try:
-        until(lambda: waiting(conn, "transactionid"), again)
+        until(lambda: waiting(conn, "transactionid"), Work(again))
     finally:
         holder.close()

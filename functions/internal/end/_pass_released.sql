@@ -7,9 +7,15 @@ declare
     v_ids bigint[];
     v_queue_ids integer[];
     v_keys text[];
+    v_child_queue_ids integer[];
+    v_parent_ids bigint[];
 begin
-    select array_agg(t.id), array_agg(t.queue_id), array_agg(t.singleton_key)
-    into v_ids, v_queue_ids, v_keys
+    select
+        array_agg(t.id), array_agg(t.queue_id) filter (where t.parent_id is null),
+        array_agg(t.singleton_key) filter (where t.parent_id is null),
+        array_agg(t.queue_id) filter (where t.parent_id is not null),
+        array_agg(t.parent_id) filter (where t.parent_id is not null)
+    into v_ids, v_queue_ids, v_keys, v_child_queue_ids, v_parent_ids
     from (
         select b.* from (
             select r.* from pgbaton.baton_release as r
@@ -27,7 +33,8 @@ begin
             for update skip locked
         ) as b
         -- Not shared: who found the key idle, and holds the lock shared, must have committed before the row may go.
-        where pg_try_advisory_xact_lock(pgbaton._lock_class() + 2, pgbaton._stripe(b.queue_id, b.singleton_key))
+        where b.parent_id is not null
+            or pg_try_advisory_xact_lock(pgbaton._lock_class() + 2, pgbaton._stripe(b.queue_id, b.singleton_key))
         offset 0
     ) as t;
     if v_ids is null then
@@ -45,8 +52,14 @@ begin
         ) as d
     ) as k
     cross join lateral pgbaton._hand_on(k.queue_ids, k.singleton_keys) as h;
+    if v_parent_ids is not null then
+        insert into pgbaton.baton_release (queue_id, singleton_key, parent_id)
+        select p.queue_id, p.singleton_key, p.parent_id
+        from pgbaton._look_at_parents(v_child_queue_ids, v_parent_ids) as p;
+    end if;
 end;
 $$;
 comment on function pgbaton._pass_released(bigint) is
-'Passes on the batons of baton_release rows whose producers have ended. Those before released_from are left to
+'Passes on the batons of baton_release rows whose producers have ended, and lets go who waited for the jobs among
+them. Those before released_from are left to
 the sweep. Bounded: at most 1000 rows a call.';

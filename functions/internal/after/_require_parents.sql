@@ -1,0 +1,39 @@
+create or replace function pgbaton._require_parents(parent_ids bigint[])
+returns void
+language plpgsql volatile
+as $$
+declare
+    v_allowed constant integer[] := pgbaton._allowed_queues('enqueue');
+    v_missing bigint;
+begin
+    select i.id into v_missing
+    from unnest(parent_ids) as i (id)
+    where not exists (
+        select from pgbaton.span as s
+        where pgbaton._covers(s.lo, s.hi, i.id) and (v_allowed is null or s.queue_id = any (v_allowed))
+        offset 0
+    ) and not exists (
+        select from pgbaton.job_history as h
+        inner join pgbaton.queue as q on q.id = h.queue_id  -- not of one that was dropped
+        where pgbaton._covers(h.lo, h.hi, i.id) and (v_allowed is null or h.queue_id = any (v_allowed))
+        offset 0
+    )
+    limit 1;
+    if not found then
+        return;
+    elsif not pgbaton._is_read_committed() then
+        raise exception using
+            errcode = 'serialization_failure',
+            message = format('job %s, named by after, is not there in this snapshot', v_missing),
+            hint = 'Run the transaction again.';
+    end if;
+    raise exception using
+        errcode = 'PB002',
+        message = format('job %s, named by after, does not exist', v_missing),
+        hint = 'It was never committed, its retention is over, or its queue is not yours: whether it completed is not known.';
+end;
+$$;
+comment on function pgbaton._require_parents(bigint[]) is
+'Raises PB002 unless all of these jobs are known, live or ended, in queues in which the caller may enqueue; 40001
+under an
+older snapshot.';

@@ -1,0 +1,60 @@
+"""What a caller may do, so that the page offers that and no more. Who refuses is the database."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psycopg
+
+from pgbaton.http._state import State
+
+CALLS = (
+    "act_on_jobs",
+    "blocked_keys",
+    "cancel_jobs",
+    "change_priority",
+    "delete_job",
+    "delete_jobs",
+    "find_jobs",
+    "list_audit",
+    "list_dead_jobs",
+    "list_paused_keys",
+    "list_schedules",
+    "list_workers",
+    "live_stats",
+    "pause_key",
+    "pause_queue",
+    "pause_schedule",
+    "requeue_dead_job",
+    "reschedule_job",
+    "resume_key",
+    "resume_queue",
+    "retry_job",
+    "run_schedule",
+    "skip_job",
+)
+ALLOWED = """
+select distinct p.proname::text
+from pg_proc as p
+where p.pronamespace = 'pgbaton'::regnamespace and p.proname = any (%s::text[])
+    and has_function_privilege(p.oid, 'execute')
+order by 1
+"""
+
+
+async def rights_of(state: State) -> dict[str, Any]:
+    """The calls that the caller may make, and the queues to which grants narrow it (None: all)."""
+    async with state.connection() as connection:
+        cursor = await connection.execute(ALLOWED, [list(CALLS)])
+        calls = [name for (name,) in await cursor.fetchall()]
+    return {"calls": calls, "queues": await narrowed_to(state)}
+
+
+async def narrowed_to(state: State) -> list[str] | None:
+    """The queues on which it may operate; None: all, or it may not look."""
+    try:
+        if await state.client.wake_ups() is not None:
+            return None  # a number is for callers whom nothing narrows
+        return await state.client.granted_queues("operate")
+    except psycopg.errors.InsufficientPrivilege:
+        return None

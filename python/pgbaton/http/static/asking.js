@@ -1,0 +1,56 @@
+// The dialog that asks before something is done, and the bar that shows how far it is.
+import { $, el, setText } from "./dom.js";
+
+let answer = () => {}; // takes what the open question is answered with
+
+// Asks, and returns what was filled in, by the names of the fields; null: it is not to be done.
+export function confirmed(title, word, text, fields = []) {
+  const dialog = $("#ask");
+  answer(null);
+  setText($("#ask-title"), title);
+  setText($("#ask-text"), text);
+  setText($("#ask-yes"), word);
+  $("#ask-fields").replaceChildren(...fields.flatMap(({ name, label, ...more }) => [
+    el("label", { for: `ask-${name}` }, label), el("input", { id: `ask-${name}`, name, ...more }),
+  ]));
+  dialog.returnValue = "no";
+  dialog.showModal();
+  return new Promise((resolve) => { answer = resolve; });
+}
+
+// The event comes later than the closing: the next question may be open by then.
+function closed() {
+  const dialog = $("#ask");
+  if (dialog.open) return;
+  const given = Object.fromEntries(new FormData($("form", dialog)));
+  answer(dialog.returnValue === "yes" ? given : null);
+}
+
+export const REASON = { name: "reason", label: "Reason, for the audit", maxlength: 200 };
+
+let isStopped = false;
+
+// Goes on step by step until it is done or the user stops it. `step` returns how far it is and whether there is more.
+export async function working(word, total, step) {
+  isStopped = false;
+  const bar = $("#work progress");
+  if (total === null) bar.removeAttribute("value");
+  else Object.assign(bar, { max: Math.max(total, 1), value: 0 });
+  try {
+    for (;;) {
+      const { done, more } = await step();
+      setText($("#work-text"), `${word}: ${done.toLocaleString("en")}${total === null ? "" : ` of ${total.toLocaleString("en")}`}`);
+      if (total !== null) bar.value = done;
+      if (!more) return true;
+      $("#work").hidden = false;
+      if (isStopped) return false;
+    }
+  } finally {
+    $("#work").hidden = true;
+  }
+}
+
+export function startAsking() {
+  $("#ask").addEventListener("close", closed);
+  $("#work-stop").addEventListener("click", () => { isStopped = true; });
+}

@@ -1,0 +1,112 @@
+// Jobs that fit a filter, which stands in the address, and what is done to all of them.
+import { $, clock, el, fromLocal, jobLink, keepRows, keyLine, note, number, setText, toLocal } from "./dom.js";
+import { askJson } from "./gateway.js";
+import { offerBulk } from "./acts.js";
+import { working } from "./asking.js";
+
+const TIMES = ["created_after", "created_before", "ended_after", "ended_before"];
+const PAGE = 50;
+let nextAfter = null;
+
+// What the form says, or what the address does when the page is opened.
+function searched() {
+  const given = new URLSearchParams();
+  for (const [name, value] of new FormData($("#search"))) {
+    if (value !== "") given.set(name, TIMES.includes(name) ? fromLocal(value) : value);
+  }
+  return given;
+}
+
+async function search(after = null) {
+  const wanted = searched();
+  if (after !== null) wanted.set("after", after);
+  history.replaceState(null, "", wanted.size ? `?${wanted}#jobs` : `${location.pathname}#jobs`);
+  const section = $("#jobs");
+  const show = (jobs) => keepRows($("table", section), jobs, (job) => job.id, makeFound, updateFound);
+  try {
+    const found = await lookedFor(wanted);
+    show(found);
+    const some = found.length === 0 ? "None" : number(found.length);
+    note(section, nextAfter === null ? `${some} here, and no more.` : `${some} so far; go on to look at earlier ones.`);
+  } catch (error) {
+    nextAfter = null;
+    show([]);
+    note(section, error.message, true);
+  }
+  $("#search-more").disabled = nextAfter === null;
+  offer(wanted);
+}
+
+// A page of jobs. The gateway looks at so many and answers; where few fit it is asked again, until the user stops it.
+async function lookedFor(wanted) {
+  const found = [];
+  const further = new URLSearchParams(wanted);
+  await working("Found", null, async () => {
+    const step = await askJson(`/ui/jobs?${further}`);
+    found.push(...step.jobs);
+    nextAfter = step.next_after;
+    further.set("after", nextAfter);
+    return { done: found.length, more: nextAfter !== null && found.length < PAGE };
+  });
+  return found;
+}
+
+function makeFound(job) {
+  return el(
+    "tr", {},
+    el("th", { scope: "row", class: "number" }, jobLink(job.id)),
+    el("td", {}, el("div", {}, job.queue, keyLine(job.singleton_key))),
+    el("td"), el("td", { class: "since" }), el("td", { class: "since" }), el("td", { class: "number" }),
+    el("td", {}, el("div", {}, el("span", { class: "error" }))),
+  );
+}
+
+function updateFound(row, job) {
+  const words = [
+    job.resolution === null ? job.state : `${job.state}, ${job.resolution}`,
+    clock(job.created_at), job.ended_at === null ? "" : clock(job.ended_at), number(job.attempt),
+  ];
+  words.forEach((text, n) => setText(row.cells[n + 2], text));
+  setText($(".error", row), job.error_message ?? "");
+}
+
+// All that match -------------------------------------------------------------------------------
+
+const ENDED = ["completed", "stopped", "unscheduled", "unknown_stopped", "given_up"];
+const ACTIONS = {
+  "": ["retry", "skip", "cancel", "requeue", "delete"], failed: ["retry", "skip", "requeue", "delete", "erase"],
+  active: ["cancel"], cancelling: [],
+};
+
+// An empty filter is no selection: nothing is offered for all jobs there are.
+function offer(wanted) {
+  const filter = new URLSearchParams(wanted);
+  filter.delete("after");
+  const state = filter.get("state") ?? "";
+  const actions = ACTIONS[state] ?? (ENDED.includes(state) ? ["erase"] : ["cancel", "delete"]);
+  offerBulk($("#bulk"), "jobs that match", filter, filter.size > 0 ? actions : []);
+}
+
+// The filter of the address, unless its jobs are shown already.
+export function searchOnce() {
+  if ($("#jobs .nothing").textContent) return;
+  const given = new URLSearchParams(location.search);
+  for (const field of $("#search").elements) {
+    if (!field.name) continue;
+    const value = given.get(field.name) ?? "";
+    field.value = value !== "" && TIMES.includes(field.name) ? toLocal(value) : value;
+  }
+  if ([...given.keys()].length > 0) search(given.get("after"));
+}
+
+export const forgetSearch = () => note($("#jobs"), "");
+export const searchAgain = () => search(new URLSearchParams(location.search).get("after"));
+
+export function startJobs() {
+  $("#search").addEventListener("submit", (event) => {
+    event.preventDefault();
+    search();
+  });
+  $("#search").addEventListener("reset", () => setTimeout(search));
+  $("#search-more").addEventListener("click", () => search(nextAfter));
+}

@@ -1,0 +1,100 @@
+// Keys that are blocked, and keys that somebody paused.
+import { $, ago, el, jobLink, keepRows, note, number, setCount, setText } from "./dom.js";
+import { askJson, may } from "./gateway.js";
+import { jobButtons, pauseKeyButton } from "./acts.js";
+
+const PAGE = 20;
+let from = 0;
+let rows = [];
+
+export async function loadBlocked() {
+  const section = $("#blocked");
+  const wanted = new URLSearchParams({ queue: $("#blocked-queue").value, key: $("#blocked-key").value, offset: from });
+  let count = 0;
+  try {
+    ({ rows, count } = await askJson(`/ui/blocked?${wanted}`));
+    if (rows.length === 0 && from > 0) {
+      from = 0;
+      return loadBlocked();
+    }
+    const last = from + rows.length;
+    note(section, count === 0 ? "No key is blocked." : count > PAGE ? `${number(from + 1)} to ${number(last)} of ${number(count)}` : "");
+  } catch (error) {
+    rows = [];
+    note(section, error.message, true);
+  }
+  setCount(section, count);
+  $("#blocked-before").disabled = from === 0;
+  $("#blocked-next").disabled = from + rows.length >= count;
+  showBlocked();
+  await loadPaused();
+}
+
+export function showBlocked() {
+  keepRows($("#blocked-table"), rows, (key) => `${key.queue}\n${key.job_id}`, makeBlocked, updateBlocked);
+}
+
+function makeBlocked(blocked) {
+  return el(
+    "tr", {},
+    el("th", { scope: "row" }, blocked.singleton_key, el("span", { class: "sub" }, blocked.queue)),
+    el("td", { class: "since" }),
+    el("td", {}, el("div", {}, el("span", { class: "error" }), el("span", { class: "sub" }))),
+    el("td", { class: "number" }),
+    el("td", { class: "number" }, jobLink(blocked.job_id)),
+    el("td", { class: "actions" }),
+  );
+}
+
+function updateBlocked(row, blocked) {
+  setText(row.cells[1], ago(blocked.blocked_since));
+  setText($(".error", row), blocked.last_error ?? "no error message");
+  const isFailed = blocked.state === "failed";
+  const next = blocked.next_run_at ? `, runs again ${ago(blocked.next_run_at)}` : "";
+  const times = blocked.attempts === 1 ? "once" : `${number(blocked.attempts)} times`;
+  setText($("td .sub", row), isFailed ? `failed for good, tried ${times}` : `tried ${times}${next}`);
+  setText(row.cells[3], number(blocked.waiting_count));
+  const actions = row.cells[5];
+  if (actions.dataset.state === blocked.state) return;
+  actions.dataset.state = blocked.state;
+  const job = {
+    queue: blocked.queue, job_id: blocked.job_id, holds_key: true,
+    about: `job ${blocked.job_id} of key ${blocked.singleton_key}`,
+  };
+  const pause = may("pause_key", blocked.queue) ? [pauseKeyButton(blocked.queue, blocked.singleton_key, false)] : [];
+  actions.replaceChildren(...jobButtons(job, blocked.state, isFailed ? ["retry", "skip"] : ["reschedule", "cancel"]), ...pause);
+}
+
+// Paused keys ----------------------------------------------------------------------------------
+
+async function loadPaused() {
+  const section = $("#paused");
+  section.hidden = !may("list_paused_keys");
+  if (section.hidden) return;
+  try {
+    const found = await askJson(`/ui/paused?${new URLSearchParams({ queue: $("#blocked-queue").value })}`);
+    keepRows($("table", section), found, (key) => `${key.queue}\n${key.singleton_key}`, makePaused, (row, key) => setText(row.cells[1], ago(key.paused_at)));
+    setCount(section, found.length);
+    note(section, found.length === 0 ? "No key is paused." : "");
+  } catch (error) {
+    note(section, error.message, true);
+  }
+}
+
+function makePaused(key) {
+  const resume = may("resume_key", key.queue) ? pauseKeyButton(key.queue, key.singleton_key, true) : null;
+  return el(
+    "tr", {},
+    el("th", { scope: "row" }, key.singleton_key, el("span", { class: "sub" }, key.queue)),
+    el("td", { class: "since" }),
+    el("td", { class: "actions" }, resume),
+  );
+}
+
+export function startKeys() {
+  const restart = () => { from = 0; loadBlocked(); };
+  $("#blocked-queue").addEventListener("change", restart);
+  $("#blocked-key").addEventListener("input", restart);
+  $("#blocked-before").addEventListener("click", () => { from = Math.max(0, from - PAGE); loadBlocked(); });
+  $("#blocked-next").addEventListener("click", () => { from += PAGE; loadBlocked(); });
+}
