@@ -22,7 +22,9 @@ declare
     v_is_tending boolean := not pgbaton._is_tended(v_now);
     v_token bigint;
     v_picked record;
+    v_span pgbaton.span;
     v_spans pgbaton.span[];
+    v_line record;  -- lane and queue of v_span
     v_first_day date;
     v_last_day date;
     v_claimed_at timestamptz;
@@ -70,10 +72,43 @@ begin
         v_token := coalesce(v_token, nextval('pgbaton.lease_token_seq'));
         -- A later time than v_now: a job of a key is not claimed before the one before it has ended.
         v_claimed_at := pgbaton._now();
+        if v_picked.jobs = v_missing and cardinality(v_picked.los) = 0
+            and cardinality(v_picked.his) + ((v_picked.cut).lo is not null)::integer = 1
+        then
+            -- All from one span, as it is with small batches: the same as below, for one row.
+            v_span := v_picked.cut;
+            if v_span.lo is null then
+                delete from pgbaton.ready_span as s where s.hi = v_picked.his[1] returning s.* into v_span;
+            end if;
+            select l.priority, l.job_type, l.tags, q.name, q.max_attempts, q.lease into v_line
+            from pgbaton.lane as l
+            cross join lateral (select n.* from pgbaton.queue as n where n.id = l.queue_id offset 0) as q
+            where l.id = v_span.lane_id;
+            v_span.lease_until := pgbaton._after(v_claimed_at, coalesce(lease, v_line.lease));
+            insert into pgbaton.leased_span (
+                lo, hi, position, lease_token, lease_until, claimed_at, started_at, run_at, day, queue_id, lane_id, state,
+                attempt, extra_attempts, ready, singleton_key, worker_id
+            )
+            values (
+                v_span.lo, v_span.hi, v_span.position, v_token, v_span.lease_until, v_claimed_at, v_span.started_at,
+                v_span.run_at, v_span.day, v_span.queue_id, v_span.lane_id, 'active', v_span.attempt + 1,
+                v_span.extra_attempts, false, v_span.singleton_key, worker_id
+            );
+            return query
+            select
+                j.id, v_line.name, v_line.job_type, v_line.tags, v_line.priority, v_span.singleton_key,
+                v_span.attempt + 1,
+                coalesce((j.options).max_attempts, v_line.max_attempts) + coalesce(v_span.extra_attempts, 0),
+                j.payload, j.created_at, v_span.run_at, v_claimed_at, v_span.lease_until, v_token, (j.options).headers
+            from pgbaton.job as j
+            where j.day = v_span.day and j.id between v_span.lo and v_span.hi
+            order by j.id;
+            return;
+        end if;
         v_spans := null;
         if cardinality(v_picked.his) > 0 or (v_picked.cut).lo is not null then
             v_spans := pgbaton._lease(
-                v_picked.his, v_picked.cut, v_picked.lone_spans > 1, worker_id, v_token, v_claimed_at, lease
+                v_picked.his, v_picked.cut, v_picked.are_lone, worker_id, v_token, v_claimed_at, lease
             );
         end if;
         if cardinality(v_picked.los) > 0 then

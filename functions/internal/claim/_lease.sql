@@ -1,5 +1,5 @@
 create or replace function pgbaton._lease(
-    his bigint[], cut pgbaton.span, is_merging boolean, worker_id text, lease_token bigint, at timestamptz, lease interval
+    his bigint[], cut pgbaton.span, are_lone boolean, worker_id text, lease_token bigint, at timestamptz, lease interval
 )
 returns pgbaton.span[]
 language plpgsql volatile
@@ -7,19 +7,34 @@ as $$
 declare
     v_spans pgbaton.span[];
 begin
-    if cardinality(his) > 0 then
+    if are_lone then
         with taken as (
-            delete from pgbaton.ready_span as s where s.hi = any (his) returning s.*
+            delete from pgbaton.ready_span as s where s.hi = any (his)
+            returning s.lo, s.position, s.day, s.queue_id, s.lane_id
+        ), marked as (
+            select t.*, t.lo - row_number() over (partition by t.lane_id order by t.lo) as run from taken as t
+        ), leased as (
+            insert into pgbaton.leased_span (
+                lo, hi, position, lease_token, lease_until, claimed_at, day, queue_id, lane_id, state, attempt, ready,
+                worker_id
+            )
+            select
+                min(m.lo), max(m.lo), min(m.position) + (max(m.lo) - min(m.lo)), _lease.lease_token,
+                pgbaton._after(
+                    at, coalesce(_lease.lease, (select q.lease from pgbaton.queue as q where q.id = m.queue_id))
+                ),
+                at, m.day, m.queue_id, m.lane_id, 'active', 1, false, _lease.worker_id
+            from marked as m
+            -- Ids in a block of 64 keep a span within bounds.
+            group by m.lane_id, m.queue_id, m.day, m.run, (m.lo - 1) / 64
+            returning *
         )
-        select array_agg(t::pgbaton.span) into v_spans from taken as t;
+        select array_agg(l::pgbaton.span) into v_spans from leased as l;
+        return v_spans;
     end if;
-    if cut.lo is not null then
-        v_spans := v_spans || cut;
-    end if;
-    if is_merging then
-        v_spans := pgbaton._merged(v_spans);
-    end if;
-    with leased as (
+    with taken as (
+        delete from pgbaton.ready_span as s where s.hi = any (his) returning s.*
+    ), leased as (
         insert into pgbaton.leased_span (
             lo, hi, position, lease_token, lease_until, claimed_at, started_at, run_at, day, queue_id, lane_id, state,
             attempt, extra_attempts, ready, singleton_key, worker_id
@@ -31,7 +46,11 @@ begin
             ),
             at, s.started_at, s.run_at, s.day, s.queue_id, s.lane_id, 'active', s.attempt + 1, s.extra_attempts, false,
             s.singleton_key, _lease.worker_id
-        from unnest(v_spans) as s
+        from (
+            select t.* from taken as t
+            union all
+            select c.* from unnest(array[cut]) as c where c.lo is not null
+        ) as s
         returning *
     )
     select array_agg(l::pgbaton.span) into v_spans from leased as l;
@@ -39,5 +58,6 @@ begin
 end;
 $$;
 comment on function pgbaton._lease(bigint[], pgbaton.span, boolean, text, bigint, timestamptz, interval) is
-'Moves spans that _pick_spans locked from ready_span to leased_span, and with them what it cut off another one. is_merging:
-neighbours become one. Returns them as they are now. lease: null is that of the queue.';
+'Moves spans that _pick_spans locked from ready_span to leased_span, and with them what it cut off another one. are_lone:
+all are of one job without a key that nobody had yet, and nothing was cut off; those of one lane and day that were enqueued
+one after the other become one. Returns them as they are now. lease: null is that of the queue.';

@@ -159,7 +159,7 @@ FAULTS = [
     ),
     Fault(
         "neighbours of different attempts are merged",
-        "_merged",
+        "_pick_spans",
         (
             (
                 "num_nonnulls(s.singleton_key, s.claimed_at, s.run_at)",
