@@ -2,12 +2,13 @@
 import { $, el, setText } from "./dom.js";
 import { live, loadRights, may } from "./gateway.js";
 import { startAsking } from "./asking.js";
-import { showHome, startHome } from "./home.js";
+import { showHome, showPast, startHome } from "./home.js";
 import { loadBlocked, showBlocked, startKeys } from "./keys.js";
 import { countDead, loadDead, showDead, startDead } from "./dead.js";
 import { forgetSearch, searchAgain, searchOnce, startJobs } from "./jobs.js";
 import { openAgain, openJob, startJob } from "./job.js";
 import { loadAudit, loadSchedules, showWorkers, startLists } from "./lists.js";
+import { showLatency } from "./latency.js";
 
 // A view: its sections, the call that it needs, the queue that it may be about, and how it is filled.
 const VIEWS = {
@@ -18,6 +19,7 @@ const VIEWS = {
   job: { sections: ["job"], call: "find_jobs", open: openJob, load: openAgain },
   schedules: { sections: ["schedules"], call: "list_schedules", load: loadSchedules },
   workers: { sections: ["workers"], call: "list_workers" },
+  latency: { sections: ["latency"], call: "live_stats" },
   audit: { sections: ["audit"], call: "list_audit", filter: "#audit-queue", load: loadAudit },
 };
 let view = "home";
@@ -73,6 +75,7 @@ function show(picture) {
   nameQueues(queues);
   showHome(picture);
   showWorkers(picture.workers);
+  showLatency(picture.totals);
   countDead(queues.reduce((sum, queue) => sum + queue.dlq, 0));
   showBlocked();
   showDead();
@@ -105,7 +108,7 @@ async function start() {
     setText($("#connection"), error.message);
   }
   go();
-  live(show);
+  live({ past: showPast, picture: show });
 }
 
 $("#login").addEventListener("submit", (event) => {
