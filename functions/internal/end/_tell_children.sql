@@ -12,6 +12,10 @@ begin
         from unnest(spans) as s
         cross join lateral generate_series(s.lo, s.hi) as g (id);
         perform pgbaton._wake_queues(null);  -- of whatever queue they are
+    elsif are_completed and cardinality(spans) = 1 and not exists (
+        select from pgbaton.job_wait as n where n.parent_id >= spans[1].lo and n.parent_id <= spans[1].hi
+    ) then
+        return;  -- as it is nearly always: one look into an index
     elsif are_completed then
         select array_agg(w.queue_id), array_agg(w.parent_id) into v_queue_ids, v_parent_ids
         from unnest(spans) as s

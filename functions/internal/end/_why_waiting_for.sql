@@ -27,7 +27,7 @@ begin
                 then format('ended as %s and will not complete', pgbaton._state_of(v_parent.parent_id))
             else format('is %s', pgbaton._state_of(v_parent.parent_id))
         end,
-        case when v_parent.open_count > 1 then format(', and for %s others', v_parent.open_count - 1) else '' end,
+        case when v_parent.open_count > 1 then format(', and for %s more', v_parent.open_count - 1) else '' end,
         case
             when v_parent.verdict <> 'blocked' then format(' pgbaton.why_not_running(%s) says more.', v_parent.parent_id)
             when (pgbaton._live_span(v_parent.parent_id)).lo is not null then format(
