@@ -306,6 +306,27 @@ def test_a_job_is_cancelled_deleted_and_erased(page: Page, client: Client, queue
     expect(page.locator("#job-detail .bad")).to_contain_text(str(second))
 
 
+def test_jobs_that_wait_for_jobs(page: Page, client: Client, queue: str) -> None:
+    client.update_queue(queue, max_attempts=1)
+    [parent] = fail(client, queue, [1], "no paper")
+    child = client.enqueue_job(queue, after=[parent])
+    client.claim_job_batch("w", [queue])  # looks at what waits
+    detail = show_job(page, child)
+    expect(detail.get_by_role("heading", name="It waits for")).to_be_visible()
+    expect(detail.locator(".others")).to_contain_text(f"of {queue}, failed")
+    detail.get_by_role("link", name=f"Show job {parent}").click()
+    expect(page.locator("#job-title")).to_have_text(f"Job {parent}")
+    expect(detail.get_by_role("heading", name="Jobs that wait for it")).to_be_visible()
+    line = page.locator("#blocked-jobs tbody tr").filter(has_text=str(child))
+    go(page, "blocked")
+    expect(line).to_contain_text("no paper")
+    line.get_by_role("button", name="Stop waiting").click()
+    answer(page, "Stop waiting", Reason="printed by hand")
+    expect(said(page)).to_have_text(f"Job {child} waits for no other job.")
+    expect(line).to_have_count(0)
+    assert [job.id for job in client.claim_job_batch("w", [queue])] == [child]
+
+
 def test_retry_is_the_first_button_where_a_key_waits(
     page: Page, client: Client, orders: str
 ) -> None:

@@ -13,7 +13,7 @@ import { showLatency } from "./latency.js";
 // A view: its sections, the call that it needs, the queue that it may be about, and how it is filled.
 const VIEWS = {
   home: { sections: ["wrong", "queues"], call: null },
-  blocked: { sections: ["blocked", "paused"], call: "blocked_keys", filter: "#blocked-queue", load: loadBlocked },
+  blocked: { sections: ["blocked", "blocked-jobs", "paused"], call: "blocked_keys", filter: "#blocked-queue", load: loadBlocked },
   dead: { sections: ["dead"], call: "list_dead_jobs", filter: "#dead-queue", load: loadDead },
   jobs: { sections: ["jobs"], call: "find_jobs", load: searchOnce },
   job: { sections: ["job"], call: "find_jobs", open: openJob, load: openAgain },
@@ -36,7 +36,8 @@ function go() {
     for (const section of sections) $(`#${section}`).hidden = other !== name;
   }
   for (const link of document.querySelectorAll("nav a")) {
-    link.toggleAttribute("aria-current", link.getAttribute("href") === `#${name}`);
+    if (link.getAttribute("href") === `#${name}`) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
   }
   const { filter, open, load } = VIEWS[name];
   if (filter && about !== null) choose($(filter), about);
@@ -83,8 +84,22 @@ function show(picture) {
   const now = queues.map((queue) => `${queue.queue} ${queue.dlq} ${queue.blocked_keys}`).join("\n");
   if (now !== seen) {
     seen = now;
-    if (view === "blocked" || view === "dead") VIEWS[view].load();
+    if (view === "blocked" || view === "dead") reload();
   }
+}
+
+let reloading = null; // numbers may change faster than a list is read
+let isStale = false;
+
+async function reload() {
+  isStale = true;
+  if (reloading) return;
+  while (isStale) {
+    isStale = false;
+    reloading = VIEWS[view].load?.();
+    await reloading;
+  }
+  reloading = null;
 }
 
 function nameQueues(queues) {
