@@ -79,6 +79,21 @@ FAULTS = [
         "a_child_of_a_parent_that_ends_meanwhile_runs",
     ),
     Fault(
+        "a skipped parent does not count as one that has completed",
+        "_edge_verdict",
+        (("(h.state = 'completed' or h.resolution = 'skipped')", "h.state = 'completed'"),),
+        "machine",
+    ),
+    Fault(
+        "a job that waits for a failed one runs",
+        "_edge_verdict",
+        (
+            ("case on_failed when 'run' then", "case when on_failed <> 'cancel' then"),
+            ("when 'cancel' then", "when on_failed = 'cancel' then"),
+        ),
+        "machine",
+    ),
+    Fault(
         "of a group one edge that is settled counts for all",
         "_settle_group",
         (("exit when v_verdict <> 'settled'", "exit"),),
