@@ -46,5 +46,4 @@ end;
 $$;
 comment on function pgbaton._why_waiting_for(bigint) is
 'Says which job a job waits for, one that keeps it for good before one that runs, and which call helps; null when it
-waits
-for none.';
+waits for none.';
