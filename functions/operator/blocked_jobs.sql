@@ -39,7 +39,6 @@ end;
 $$;
 comment on function pgbaton.blocked_jobs(text, integer) is
 'Jobs of a queue (null: of all) that wait for a job that failed, or that ended without having completed, the longest
-first:
-for which one, in what state it is and why. retry_job or skip_job of a failed one lets them go on; stop_waiting and
-cancel_jobs are for the rest. The failed job''s queue, state and error are null where that queue is not yours. Known once a claim
-or run_maintenance has looked at it, which is at once. Raises PB001 or 22023.';
+first: for which one, in what state it is and why. retry_job or skip_job of a failed one lets them go on; stop_waiting
+and cancel_jobs are for the rest. The failed job''s queue, state and error are null where that queue is not yours.
+Known once a claim or run_maintenance has looked at it, which is at once. Raises PB001 or 22023.';

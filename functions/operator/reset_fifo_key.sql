@@ -28,6 +28,11 @@ begin
         perform pgbaton._recover(
             pgbaton._carve(array[v_span.lo], array['active', 'cancelling']::pgbaton.job_state[]), reason
         );
+    elsif v_span.run_at = 'infinity' then
+        raise exception using
+            errcode = 'PB003',
+            message = format('job %s, which holds key "%s", waits for other jobs', v_span.lo, singleton_key),
+            hint = format('pgbaton.stop_waiting(%L, %s) lets it run all the same.', queue, v_span.lo);
     else
         perform pgbaton._requeue(
             pgbaton._carve(array[v_span.lo], array['pending', 'retry', 'unknown_retry']::pgbaton.job_state[]),
@@ -41,4 +46,4 @@ comment on function pgbaton.reset_fifo_key(text, text, text) is
 'Gets a blocked key going by hand, with a reason for the audit: a failed holder is skipped, a running one is
 taken from its worker and runs again (or has failed, if that was its last attempt), one that waits for its
 time runs now. The job behind it is never let pass a job that is still to run.
-Raises PB001, PB003 (the queue''s policy knows no order), 22004 or 22023.';
+Raises PB001, PB003 (the queue''s policy knows no order, or the holder waits for other jobs: see stop_waiting), 22004 or 22023.';

@@ -29,13 +29,25 @@ begin
     with gone as (
         delete from pgbaton.enqueue_run as r
         where r.ctid = any (array(
-            select o.ctid from pgbaton.enqueue_run as o
-            where o.begun_at < v_now - interval '30 days' and not exists (
-                select from pgbaton.enqueue_ledger as l
-                where l.run_id = o.run_id and l.noted_at >= v_now - interval '30 days'
-            )
-            limit 1000
-            for update skip locked
+            -- What is noted of a run grows with its jobs.
+            select n.ctid
+            from (
+                select o.ctid, sum(l.jobs) over (order by o.run_id, o.ctid) - l.jobs as jobs_before
+                from (
+                    select a.ctid, a.run_id from pgbaton.enqueue_run as a
+                    where a.begun_at < v_now - interval '30 days' and not exists (
+                        select from pgbaton.enqueue_ledger as l
+                        where l.run_id = a.run_id and l.noted_at >= v_now - interval '30 days'
+                    )
+                    limit 1000
+                    for update skip locked
+                ) as o
+                cross join lateral (
+                    select coalesce(sum(m.jobs), 0) as jobs from pgbaton.enqueue_ledger as m where m.run_id = o.run_id
+                    offset 0
+                ) as l
+            ) as n
+            where n.jobs_before < 10000000
         ))
         returning r.run_id
     ), forgotten as (

@@ -63,7 +63,7 @@ class Job:
     key: str | None
     place: int  # in its key; at first in the order of enqueue
     born: int  # in the order of enqueue
-    run_at: int | None
+    run_at: float | None
     state: str = "pending"
     ready: bool = False
     holds: bool = False
@@ -73,6 +73,17 @@ class Job:
     token: int | None = None
     lease_until: int | None = None
     worker: str | None = None
+    after: tuple[Job, ...] = ()  # while it waits for these
+    on_failed: str = "wait"
+    was_skipped: bool = False
+
+    def settles(self, on_failed: str) -> bool:
+        """Whether a job that waits for this one needs to wait no more."""
+        return (
+            self.state == "completed"
+            or self.was_skipped
+            or (on_failed == "run" and self.state in (*FINAL, "failed"))
+        )
 
     def seen(self, now: int) -> tuple[Any, ...]:
         """What the database must say of it; a run_at that has passed tells nothing."""
@@ -148,13 +159,13 @@ class Model:
             j.state in ("retry", "unknown_retry", "waiting") and j.attempt > 0 for j in others
         )
 
-    def enqueue(self, job_id: int, queue: str, key: str | None, run_at: int | None) -> None:
+    def enqueue(self, job_id: int, queue: str, key: str | None, run_at: float | None) -> None:
         self.jobs[job_id] = self.new_job(job_id, queue, key, run_at)
 
     def enqueue_hidden(self, job_id: int, queue: str, key: str | None) -> None:
         self.hidden.append(self.new_job(job_id, queue, key, None))
 
-    def new_job(self, job_id: int, queue: str, key: str | None, run_at: int | None) -> Job:
+    def new_job(self, job_id: int, queue: str, key: str | None, run_at: float | None) -> Job:
         place = self.draw()
         job = Job(job_id, queue, key, place, place, run_at)
         if queue in FIFO or (queue in LINED and self.is_due(job)):
@@ -163,6 +174,19 @@ class Model:
         if job.state == "pending":
             self.make_ready(job)
         return job
+
+    def waiting_for_jobs(self) -> list[Job]:
+        return [j for j in self.jobs.values() if j.after and j.state not in FINAL]
+
+    def is_free(self, job: Job) -> bool:
+        return all(parent.settles(job.on_failed) for parent in job.after)
+
+    def let_run(self, job: Job) -> None:
+        """It waits for no job any more."""
+        job.after = ()
+        job.run_at = self.now
+        if job.state == "pending":
+            self.make_ready(job)
 
     def reveal(self) -> None:
         """The transaction commits: its jobs stand where they were enqueued."""
@@ -464,6 +488,38 @@ class Machine(RuleBasedStateMachine):
             if outcome == "enqueued":
                 self.model.enqueue(job, queue, key, None)
 
+    @precondition(lambda self: self.model.jobs and {"standard", *FIFO} & {*self.queues})
+    @rule(
+        which=picks,
+        key=key_names,
+        picked=st.lists(picks, min_size=1, max_size=20),
+        on_failed=st.sampled_from(["wait", "run"]),
+    )
+    def enqueue_after(self, which: int, key: str, picked: list[int], on_failed: str) -> None:
+        """A job that waits for some of those that are there or have ended."""
+        queues = [queue for queue in self.queues if queue in ("standard", *FIFO)]
+        queue = queues[which % len(queues)]
+        name = None if queue == "standard" else key
+        if self.model.is_locked(queue, name):
+            return
+        known = [*self.model.jobs]
+        parents = sorted({known[n % len(known)] for n in picked})
+        job = self.one(
+            "select pgbaton.enqueue_job(%s, singleton_key => %s, after => %s, on_failed => %s)",
+            queue, name, parents, on_failed,
+        )  # fmt: skip
+        self.model.enqueue(job, queue, name, float("inf"))
+        self.model.jobs[job].after = tuple(self.model.jobs[parent] for parent in parents)
+        self.model.jobs[job].on_failed = on_failed
+
+    @precondition(lambda self: self.model.waiting_for_jobs())
+    @rule(which=picks)
+    def stop_waiting(self, which: int) -> None:
+        waiting = self.model.waiting_for_jobs()
+        job = waiting[which % len(waiting)]
+        self.rows("select pgbaton.stop_waiting(%s, %s)", job.queue, job.id)
+        self.model.let_run(job)
+
     @rule(which=picks, names=st.lists(key_names, min_size=1, max_size=3))
     def enqueue_elsewhere(self, which: int, names: list[str]) -> None:
         """Within a transaction that stays open."""
@@ -536,6 +592,14 @@ class Machine(RuleBasedStateMachine):
                 job.place = self.model.draw() if not job.holds else job.place
         self.model.make_due()
         self.model.recover(self.model.ended_leases())
+        # It looks at who waits before and perhaps also after that.
+        held = {row[0] for row in self.conn.execute("select child_id from pgbaton.job_wait")}
+        for job in self.model.waiting_for_jobs():
+            if job.id not in held:
+                assert self.model.is_free(job)
+                self.model.let_run(job)
+        if not self.conn.execute("select from pgbaton.baton_release").fetchall():
+            assert not any(self.model.is_free(job) for job in self.model.waiting_for_jobs())
 
     def check_order(self, claimed: list[Job], open_to_all: list[Job]) -> None:
         """The first in line of the new jobs of a queue; and the head of each key."""
@@ -784,6 +848,7 @@ class Machine(RuleBasedStateMachine):
             self.refused("PB006", query, job.queue, job.id)
         else:
             answer = self.rows(query, job.queue, job.id)[0][-1]
+            job.was_skipped = call == "skip"
             self.resolve(call, job, answer)
 
     def cancel(self, picked: list[int]) -> None:
@@ -822,6 +887,10 @@ class Machine(RuleBasedStateMachine):
         if queue not in LINED:
             self.refused("PB003", query, queue, key)
             return
+        holder = next((j for j in self.model.of_key(queue, key) if j.holds), None)
+        if call == "reset" and holder and holder.after:
+            self.refused("PB003", query, queue, key)
+            return
         self.rows(query, queue, key)
         holder = next((j for j in self.model.of_key(queue, key) if j.holds), None)
         if call == "pause":
@@ -836,6 +905,7 @@ class Machine(RuleBasedStateMachine):
             if holder.state in CLAIMABLE:
                 self.model.make_ready(holder)
         elif holder.state == "failed":
+            holder.was_skipped = True
             self.model.end(holder, "resolved")
         elif holder.state in LEASED:
             self.model.recover([holder])
@@ -912,6 +982,11 @@ class Machine(RuleBasedStateMachine):
     def all_that_is_ready_can_be_found(self) -> None:
         assert self.conn.execute(UNREACHABLE).fetchall() == []
 
+    def last_claim(self) -> int | None:
+        """A claim looks at what ended before it; what was let go meanwhile is for the next one."""
+        query: LiteralString = "select max(lease_token) from pgbaton.claim_job_batch('last')"
+        return self.one(query) or self.one(query)
+
     def teardown(self) -> None:
         """Whatever happened: all jobs run to their end but failed ones and those behind them."""
         self.other.commit()
@@ -919,8 +994,13 @@ class Machine(RuleBasedStateMachine):
             self.rows("select pgbaton.resume_key(%s, %s)", queue, key)
         assert_sound(self.conn)
         self.conn.execute("update public.clock set instant = instant + interval '1 hour'")
-        while token := self.one("select max(lease_token) from pgbaton.claim_job_batch('last')"):
+        while token := self.last_claim():
             self.rows("select pgbaton.complete_claim(%s)", token)
+        # What waits for a job that did not complete is let go by hand, one after the other.
+        while held := self.rows("select queue, job_id from pgbaton.blocked_jobs() limit 1"):
+            self.rows("select pgbaton.stop_waiting(%s, %s)", *held[0])
+            while token := self.last_claim():
+                self.rows("select pgbaton.complete_claim(%s)", token)
         left = self.rows("""
             select s.lo, s.state from pgbaton.span as s
             where s.state <> 'failed' and not (s.state = 'waiting' and exists (

@@ -65,6 +65,8 @@ RUN_BY = {
     ("docs/tutorial.md", "sql"): "test_tutorial.py",
     ("docs/webhooks.md", "python"): "test_ordered_webhooks.py",
     ("docs/webhooks.md", "sql"): "test_ordered_webhooks.py",
+    ("docs/workflows.md", "python"): "test_workflows.py",
+    ("docs/workflows.md", "sql"): "test_workflows.py",
     ("docs/worker.md", "python"): "worker/test_worker_docs.py",
     ("docs/worker.md", "yaml"): HERE,
 }

@@ -12,8 +12,7 @@ alter table pgbaton.baton_release alter column id set default
 case when pg_current_xact_id() is not null then nextval('pgbaton.baton_release_id_seq') end;
 comment on table pgbaton.baton_release is
 'Keys whose baton was let go while a producer of the key was still open, and jobs that ended, or may have ended, for
-which
-others wait. The next claim passes the baton on, and lets those go that wait no more.';
+which others wait. The next claim passes the baton on, and lets those go that wait no more.';
 comment on column pgbaton.baton_release.id is 'Number.';
 comment on column pgbaton.baton_release.queue_id is 'Queue of the key.';
 comment on column pgbaton.baton_release.singleton_key is 'The key; empty with a parent_id.';

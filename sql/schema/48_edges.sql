@@ -35,9 +35,9 @@ create table pgbaton.job_wait (
 );
 comment on table pgbaton.job_wait is
 'What is left of a job''s wait: its edges in groups of 16, those groups in groups of 16, and so on to one. A row goes
-when
-all of its group is settled. A group of edges watches one parent, the last that is not settled: only when that one ends
-somebody looks for the next. So parents that end side by side meet in no row, and of any number each end costs the same.';
+when all of its group is settled. A group of edges watches one parent, the last that is not settled: only when that
+one ends somebody looks for the next. So parents that end side by side meet in no row, and of any number each end
+costs the same.';
 comment on column pgbaton.job_wait.child_id is 'The job that waits: its span has a run_at of infinity.';
 comment on column pgbaton.job_wait.parent_id is 'The job whose end is waited for; null above level 0.';
 comment on column pgbaton.job_wait.run_at is 'When the job may run once it waits no more; null is at once.';

@@ -42,5 +42,4 @@ end;
 $$;
 comment on function pgbaton._add_edges(bigint, bigint[], text, timestamptz, bigint[]) is
 'Notes what a job waits for, that was enqueued with a run_at of infinity; run_at: when it may run then. own_ids: jobs
-that
-the same call enqueued. The parents are not locked and nobody waits: the next claim looks at them.';
+that the same call enqueued. The parents are not locked and nobody waits: the next claim looks at them.';

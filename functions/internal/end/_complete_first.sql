@@ -41,7 +41,12 @@ begin
         perform pgbaton._pass_batons_of(array[v_span]);
     end if;
     if pg_sequence_last_value('pgbaton.edge_seq') is not null then
-        perform pgbaton._tell_children(array[v_span], true);
+        -- Nearly always nobody does: then this is all.
+        if not pgbaton._is_read_committed()
+            or exists (select from pgbaton.job_wait as w where w.parent_id = v_span.lo)
+        then
+            perform pgbaton._tell_children(array[v_span], true);
+        end if;
     end if;
     return true;
 end;

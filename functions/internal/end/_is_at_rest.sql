@@ -22,5 +22,4 @@ end;
 $$;
 comment on function pgbaton._is_at_rest(bigint) is
 'Whether no open transaction is ending this job, or claiming or moving it: who ends it from here on sees who waits for
-it.
-Waits for nobody, and keeps the job as it is until the transaction ends.';
+it. Waits for nobody, and keeps the job as it is until the transaction ends.';

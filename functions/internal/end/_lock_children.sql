@@ -27,5 +27,5 @@ begin
 end;
 $$;
 comment on function pgbaton._lock_children(bigint[]) is
-'Locks the spans of jobs that wait for jobs and returns those jobs, without those that somebody else has locked. Of jobs
-that have ended it forgets what they waited for.';
+'Locks the spans of jobs that wait for jobs and returns those jobs, without those that somebody else has locked. Of
+jobs that have ended it forgets what they waited for.';

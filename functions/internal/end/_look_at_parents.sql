@@ -58,5 +58,5 @@ end;
 $$;
 comment on function pgbaton._look_at_parents(integer[], bigint[]) is
 'Lets those go on, or cancels them, that waited for these jobs, and returns the jobs that have to be looked at again:
-somebody is at one of them, or at who waits for it, or there are more than 200 who wait. Waits for nobody. Under an older
-snapshot it leaves all of them.';
+somebody is at one of them, or at who waits for it, or there are more than 200 who wait. Waits for nobody. Under an
+older snapshot it leaves all of them.';

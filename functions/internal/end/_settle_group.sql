@@ -38,6 +38,5 @@ end;
 $$;
 comment on function pgbaton._settle_group(bigint, integer) is
 'Looks which edge of a group is the next to be watched. Returns open or blocked for one that is not settled, cancel,
-free
-when the child waits for nothing any more (the caller lets it go), left when it waits for other groups, or busy when
-somebody else is at it.';
+free when the child waits for nothing any more (the caller lets it go), left when it waits for other groups, or busy
+when somebody else is at it.';

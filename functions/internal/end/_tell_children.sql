@@ -12,6 +12,15 @@ begin
         from unnest(spans) as s
         cross join lateral generate_series(s.lo, s.hi) as g (id);
         perform pgbaton._wake_queues(null);  -- of whatever queue they are
+    elsif cardinality(spans) = 1 and not (case
+        when are_completed then exists (
+            select from pgbaton.job_wait as n where n.parent_id >= spans[1].lo and n.parent_id <= spans[1].hi
+        )
+        else exists (
+            select from pgbaton.job_edge as e where e.parent_id >= spans[1].lo and e.parent_id <= spans[1].hi
+        )
+    end) then
+        return;  -- as it is nearly always: one look into an index
     elsif are_completed then
         select array_agg(w.queue_id), array_agg(w.parent_id) into v_queue_ids, v_parent_ids
         from unnest(spans) as s
@@ -37,5 +46,4 @@ end;
 $$;
 comment on function pgbaton._tell_children(pgbaton.span[], boolean) is
 'For jobs that have just ended: leaves those for which others wait to the next claim, as it does with batons, so that
-who
-ends a job locks no other one and waits for nobody. To be called in a statement after the one that ended them.';
+who ends a job locks no other one and waits for nobody. To be called in a statement after the one that ended them.';

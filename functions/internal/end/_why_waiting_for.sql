@@ -27,7 +27,7 @@ begin
                 then format('ended as %s and will not complete', pgbaton._state_of(v_parent.parent_id))
             else format('is %s', pgbaton._state_of(v_parent.parent_id))
         end,
-        case when v_parent.open_count > 1 then format(', and for %s others', v_parent.open_count - 1) else '' end,
+        case when v_parent.open_count > 1 then format(', and for %s more', v_parent.open_count - 1) else '' end,
         case
             when v_parent.verdict <> 'blocked' then format(' pgbaton.why_not_running(%s) says more.', v_parent.parent_id)
             when (pgbaton._live_span(v_parent.parent_id)).lo is not null then format(
@@ -46,5 +46,4 @@ end;
 $$;
 comment on function pgbaton._why_waiting_for(bigint) is
 'Says which job a job waits for, one that keeps it for good before one that runs, and which call helps; null when it
-waits
-for none.';
+waits for none.';

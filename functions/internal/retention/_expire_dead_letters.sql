@@ -33,5 +33,4 @@ end;
 $$;
 comment on function pgbaton._expire_dead_letters(timestamptz) is
 'Gives up failed jobs whose queue keeps them no longer, but none that holds a key or that others wait for, and returns
-how many; at
-most 10000 a call.';
+how many; at most 10000 a call.';

@@ -3,8 +3,8 @@ language plpgsql immutable parallel safe
 as $$
 declare
     v_jobs constant integer := cardinality(job_ids);
-    v_rest constant integer := 64 - (job_ids[1] - 1) % 64;  -- of the ids that the session had drawn
-    v_is_regular boolean;
+    v_first integer := 1;
+    v_last integer;
 begin
     if job_ids[v_jobs] - job_ids[1] = v_jobs - 1 then
         los := job_ids[1:1];
@@ -12,22 +12,20 @@ begin
         return;
     end if;
     -- A session draws 64 at a time: only there does a gap begin.
-    select
-        array_agg(job_ids[r.first]), array_agg(job_ids[r.last]),
-        bool_and(job_ids[r.last] - job_ids[r.first] = r.last - r.first)
-    into los, his, v_is_regular
-    from (
-        select greatest(n.first, 1) as first, least(n.first + 63, v_jobs) as last
-        from generate_series(v_rest - 63, v_jobs, 64) as n (first)
-    ) as r;
-    if v_is_regular then
-        return;
+    while v_first <= v_jobs loop
+        v_last := least(v_first + 63 - (job_ids[v_first] - 1) % 64, v_jobs);
+        exit when job_ids[v_last] - job_ids[v_first] <> v_last - v_first;
+        los := los || job_ids[v_first];
+        his := his || job_ids[v_last];
+        v_first := v_last + 1;
+    end loop;
+    if v_first <= v_jobs then  -- not so after a crash, for example
+        select array_agg(r.lo order by r.lo), array_agg(r.hi order by r.lo) into los, his
+        from (
+            select min(i.id) as lo, max(i.id) as hi from unnest(job_ids) with ordinality as i (id, ordinal)
+            group by i.id - i.ordinal
+        ) as r;
     end if;
-    select array_agg(r.lo order by r.lo), array_agg(r.hi order by r.lo) into los, his
-    from (
-        select min(i.id) as lo, max(i.id) as hi from unnest(job_ids) with ordinality as i (id, ordinal)
-        group by i.id - i.ordinal
-    ) as r;
 end;
 $$;
 comment on function pgbaton._id_ranges(bigint[]) is

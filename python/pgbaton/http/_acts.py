@@ -46,6 +46,8 @@ async def one_act(
             await client.retry_job(queue, wanted)
         case "skip":
             await client.skip_job(queue, wanted, reason_of(body))
+        case "stop_waiting":
+            await client.stop_waiting(queue, wanted, reason_of(body))
         case "requeue":
             return {"id": str(await client.requeue_dead_job(wanted))}
         case "delete":

@@ -27,6 +27,8 @@ KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 FILES = {file.name: KINDS[file.suffix] for file in STATIC.iterdir() if file.suffix in KINDS}
 MOST_DEAD = 200
 MOST_ATTEMPTS = 100
+MOST_DEPENDENCIES = 100
+MOST_BLOCKED_JOBS = 100
 PAGE = 50
 FEW = 20
 MOST_PAUSED = 1000
@@ -48,6 +50,7 @@ async def job(request: Request) -> Response:
     client = state_of(request).client
     info = await client.get_job(wanted)
     attempts = await client.job_attempts(wanted, MOST_ATTEMPTS)
+    dependencies = await client.job_dependencies(wanted, MOST_DEPENDENCIES)
     why: str | None = None
     failed_at: datetime | None = None
     try:
@@ -64,6 +67,7 @@ async def job(request: Request) -> Response:
             "why": why,
             "failed_at": plain(failed_at),
             "attempts": [plain(attempt) for attempt in attempts],
+            "dependencies": [for_browser(dependency) for dependency in dependencies],
         }
     )
 
@@ -107,6 +111,13 @@ async def blocked(request: Request) -> Response:
             "count": len(fitting),
         }
     )
+
+
+async def blocked_jobs(request: Request) -> Response:
+    """GET /ui/blocked_jobs"""
+    queue = request.query_params.get("queue") or None
+    rows = await state_of(request).client.blocked_jobs(queue, MOST_BLOCKED_JOBS)
+    return answer([for_browser(row) for row in rows])
 
 
 async def paused(request: Request) -> Response:
@@ -166,6 +177,7 @@ ROUTES = [
     Route("/ui/jobs/{id}", job),
     Route("/ui/dead", dead),
     Route("/ui/blocked", blocked),
+    Route("/ui/blocked_jobs", blocked_jobs),
     Route("/ui/paused", paused),
     Route("/ui/schedules", schedules),
     Route("/ui/audit", audit),

@@ -10,6 +10,7 @@ from pgbaton.http._state import State
 
 CALLS = (
     "act_on_jobs",
+    "blocked_jobs",
     "blocked_keys",
     "cancel_jobs",
     "change_priority",
@@ -32,6 +33,7 @@ CALLS = (
     "retry_job",
     "run_schedule",
     "skip_job",
+    "stop_waiting",
 )
 ALLOWED = """
 select distinct p.proname::text

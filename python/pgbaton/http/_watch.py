@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeAlias
 
 import psycopg
 
@@ -16,6 +18,54 @@ from pgbaton._text import plain, sentence
 from pgbaton.http._answers import log
 
 MOST_EXACT = 2**53 - 1
+HOUR = 3600
+STEP = 10
+"""Seconds between two points of a chart."""
+
+
+class Past:
+    """What a watch saw within the last hour, for the charts of a page that is opened now."""
+
+    def __init__(self) -> None:
+        self._ages: Series = {}
+        self._counts: Series = {}
+
+    def note(self, picture: dict[str, Any], now: float) -> None:
+        for live in picture["queues"].get("rows", ()):
+            age = live.oldest_ready_age
+            seconds = 0.0 if age is None else age.total_seconds()
+            remember(self._ages, live.queue, (now, seconds))
+        for total in picture["totals"].get("rows", ()):
+            if total.counted_at is not None:
+                at = total.counted_at.timestamp()
+                remember(self._counts, total.queue, (at, total.enqueued, total.completed))
+
+    def told(self) -> dict[str, Any]:
+        """Without what stayed as it was."""
+        return {"ages": moving(self._ages), "counts": moving(self._counts)}
+
+
+Series: TypeAlias = dict[str, deque[tuple[float, ...]]]
+
+
+def remember(series: Series, queue: str, point: tuple[float, ...]) -> None:
+    """As the page does: the latest point, and before it one every few seconds."""
+    points = series.setdefault(queue, deque())
+    if points and points[-1][0] >= point[0]:
+        return
+    if len(points) > 1 and point[0] - points[-2][0] < STEP:
+        points.pop()
+    points.append(point)
+    while points[0][0] < point[0] - HOUR:
+        points.popleft()
+
+
+def moving(series: Series) -> dict[str, list[tuple[float, ...]]]:
+    return {
+        queue: list(points)
+        for queue, points in series.items()
+        if len({point[1:] for point in points}) > 1
+    }
 
 
 class Watch:
@@ -28,6 +78,7 @@ class Watch:
         self._task: asyncio.Task[None] | None = None
         self._latest: bytes | None = None
         self._has_ended = False
+        self._past = Past()
 
     def end(self) -> None:
         self._has_ended = True
@@ -41,6 +92,7 @@ class Watch:
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._look())
         try:
+            yield event("past", self._past.told())
             while not self._has_ended:
                 await happens(new, 60)
                 new.clear()
@@ -51,12 +103,17 @@ class Watch:
 
     async def _look(self) -> None:
         while self._pages and not self._has_ended:
-            data = write(for_browser(await picture(self._client, self._every)))
-            self._latest = f"event: picture\ndata: {data}\n\n".encode()
+            seen = await picture(self._client, self._every)
+            self._past.note(seen, time.time())
+            self._latest = event("picture", seen)
             for page in self._pages:
                 page.set()
             await asyncio.sleep(self._every)
         self._latest = None
+
+
+def event(name: str, content: dict[str, Any]) -> bytes:
+    return f"event: {name}\ndata: {write(for_browser(content))}\n\n".encode()
 
 
 async def picture(client: AsyncClient, every: float) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain, count
 from typing import Any
 
@@ -29,7 +29,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from pgbaton.spark import _options
+from pgbaton.spark import _aside, _options
 from pgbaton.spark._collector import spare_imports
 from pgbaton.spark._columns import (
     TYPES,
@@ -135,6 +135,7 @@ class Staged(WriterCommitMessage):
     rows: int = 0
     aside_attempt: str = ""
     aside: int = 0
+    aside_rows: list[str] = field(default_factory=list)  # those for a table
     refusal: str | None = None
     query_id: str | None = None  # of the stream that the rows come from
 
@@ -147,7 +148,8 @@ class Stage:
     queue: str
     run_id: str
     fields: list[Field]
-    aside_queue: str | None = None  # where bad rows go; None if they are refused
+    aside_queue: str | None = None  # where bad rows go
+    aside_table: str | None = None  # or this; with neither they are refused
 
     @classmethod
     def prepare(cls, options: Mapping[str, str], schema: StructType, run_id: str) -> Stage:
@@ -159,7 +161,7 @@ class Stage:
                 requires_key = connection.execute(
                     "select pgbaton.requires_key(%s)", [options["queue"]]
                 ).fetchall()
-                aside_queue = _aside_queue(options, connection)
+                aside = _aside_place(options, connection)
                 if not any(field.parameter in LABELS for field in fields):
                     # Makes the default lane, so that not each task makes one for itself.
                     connection.execute("select pgbaton.enqueue_batch(%s, '{}')", [options["queue"]])
@@ -170,7 +172,7 @@ class Stage:
                 "Add it: what is to stay in order.",
             )
             raise Refused(str(missing))
-        return cls(target, options["queue"], run_id, fields, aside_queue)
+        return cls(target, options["queue"], run_id, fields, *aside)
 
     def write(self, batches: Iterator[pa.RecordBatch]) -> Staged:
         """Runs in a task. A refusal is a result: Spark would try an exception again, and log it."""
@@ -237,17 +239,26 @@ class Stage:
             aside = [m for m in staged if m.aside]
             attempts = [m.aside_attempt for m in aside]
             commits.append([aside_run_id(run_id), attempts, sum(m.aside for m in aside), origin])
+        aside_rows = [row for message in staged for row in message.aside_rows]
         with refusals():
             try:
-                self._commit(commits)
+                self._commit(commits, aside_rows)
             except psycopg.OperationalError:
-                self._commit(commits)  # Nobody knows whether it was committed: this one does.
+                # Nobody knows whether it was committed: this one does.
+                self._commit(commits, aside_rows)
 
-    def _commit(self, commits: list[list[Any]]) -> None:
+    def _commit(self, commits: list[list[Any]], aside_rows: list[str]) -> None:
         """All in one transaction."""
         with self.target.connect() as connection:
+            already = 0
             for given in commits:
-                connection.execute("select pgbaton.spark_commit(%s, %s::uuid[], %s, %s)", given)
+                [(found,)] = connection.execute(
+                    "select already from pgbaton.spark_commit(%s, %s::uuid[], %s, %s)", given
+                ).fetchall()
+                already += found
+            # After that: another commit of the run was waited for.
+            if aside_rows and self.aside_table and already == 0:
+                _aside.insert(connection, self.aside_table, commits[0][0], aside_rows)
 
     def abort(self) -> None:
         """Only tidies up, so what keeps it from that is no error; run_maintenance does it later."""
@@ -283,11 +294,12 @@ class Attempt:
         self._part = part
         self._statement = statement
         self._rows = 0  # that were looked at
+        self._kept = 0  # characters of bad rows
         self._chunks = count()
 
     def add(self, chunk: pa.RecordBatch) -> None:
         """Stages the rows, or raises RowRefused, or puts aside those that are bad."""
-        if self._stage.aside_queue is not None:
+        if self._stage.aside_queue or self._stage.aside_table:
             self._add_the_good(chunk)
         else:
             try:
@@ -358,6 +370,10 @@ class Attempt:
                 field.column: shown(row.column(field.index)) for field in self._stage.fields
             },
         }
+        self._staged.aside += 1
+        if self._stage.aside_table:
+            self._keep(json.dumps(payload))
+            return
         self._connection.execute(
             "select pgbaton.spark_stage(%s, %s, %s, %s, %s, array[%s::jsonb])",
             [
@@ -365,7 +381,13 @@ class Attempt:
                 self._staged.aside, self._stage.aside_queue, json.dumps(payload),
             ],
         )  # fmt: skip
-        self._staged.aside += 1
+
+    def _keep(self, row: str) -> None:
+        """For the commit, which inserts it."""
+        self._kept += len(row)
+        if self._kept > _aside.MOST_CHARACTERS:
+            raise RowRefused(_aside.too_many())
+        self._staged.aside_rows.append(row)
 
 
 def _refusal(error: BadColumn | psycopg.DatabaseError) -> Refusal:
@@ -381,23 +403,31 @@ def _alone(refusal: Refusal) -> Refusal:
     return replace(refusal, message=refusal.message.replace(", row 1)", ")"))
 
 
-def _aside_queue(options: Mapping[str, str], connection: psycopg.Connection[Any]) -> str | None:
-    """The queue for bad rows, None if they are refused.
+def _aside_place(
+    options: Mapping[str, str], connection: psycopg.Connection[Any]
+) -> tuple[str | None, str | None]:
+    """The queue and the table for bad rows; neither if they are refused.
 
     Raises:
         ValueError: the options contradict each other.
     """
-    queue = options.get("bad_rows_queue")
+    queue, table = options.get("bad_rows_queue"), options.get("bad_rows_table")
     if _options.one_of(options, "on_bad_rows", ("fail", "aside")) == "fail":
-        if queue:
-            raise ValueError("option bad_rows_queue needs on_bad_rows=aside")
-        return None
-    if not queue or queue == options["queue"]:
-        raise ValueError("on_bad_rows=aside needs bad_rows_queue, another queue to put them into")
+        if queue or table:
+            raise ValueError("options bad_rows_queue and bad_rows_table need on_bad_rows=aside")
+        return None, None
+    if table and not queue:
+        _aside.check_table(connection, table)
+        return None, table
+    if table or not queue or queue == options["queue"]:
+        raise ValueError(
+            "on_bad_rows=aside needs bad_rows_queue, another queue to put them into, or "
+            "bad_rows_table"
+        )
     if connection.execute("select pgbaton.requires_key(%s)", [queue]).fetchone() == (True,):
         raise ValueError(f'"{queue}" is a FIFO queue, and bad rows may have no key: name another')
     connection.execute("select pgbaton.enqueue_batch(%s, '{}')", [queue])
-    return queue
+    return queue, None
 
 
 def aside_run_id(run_id: str) -> str:

@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 
 from pgbaton.errors import KeyRequired
 from pgbaton.spark import _jdbc
+from pgbaton.spark._aside import count_of
 from pgbaton.spark._datasource import aside_run_id, batch_run_id, register
 from pgbaton.spark._dsn import Target
 from pgbaton.spark._errors import (
@@ -92,6 +93,7 @@ def enqueue(
     method: Method | None = None,
     on_bad_rows: OnBadRows = "fail",
     bad_rows_queue: str | None = None,
+    bad_rows_table: str | None = None,
 ) -> Enqueued:
     """Adds one job for each row, once, however often Spark repeats its tasks.
 
@@ -119,9 +121,12 @@ def enqueue(
             workers; "jdbc", one transaction for each partition, through PostgreSQL's JDBC driver.
             Default "jdbc" where there is a driver, unless bad rows are put aside.
         on_bad_rows (str): "fail" (default): one bad row refuses them all. "aside": it goes into
-            bad_rows_queue with the reason, and the others are enqueued; needs method "datasource".
+            bad_rows_queue, or bad_rows_table, with the reason, and the others are enqueued; needs
+            method "datasource".
         bad_rows_queue (str): a standard queue, where each bad row becomes a job whose payload has
             queue, run_id, reason, sqlstate, partition, row, and columns with its values as text.
+        bad_rows_table (str): instead a table of the same database that has these columns, by its
+            name or schema.name; each bad row is inserted in the transaction of the jobs.
 
     Returns:
         Enqueued: how many jobs were added, how many rows were not, and why.
@@ -139,7 +144,7 @@ def enqueue(
         ImportError: Spark's Python workers have no pgbaton or no psycopg.
     """
     wanted = Wanted(payload, key, order_by, priority, job_type, tags, run_at, dedup)
-    aside = _aside_options(on_bad_rows, bad_rows_queue)
+    aside = _aside_options(on_bad_rows, bad_rows_queue, bad_rows_table)
     if aside and method == "jdbc":
         raise ValueError('on_bad_rows="aside" needs method "datasource"')
     method = "datasource" if aside else method
@@ -162,6 +167,7 @@ def foreach_batch(
     partitions: int = 8,
     on_bad_rows: OnBadRows = "fail",
     bad_rows_queue: str | None = None,
+    bad_rows_table: str | None = None,
 ) -> Callable[[DataFrame, int], None]:
     """For `writeStream.foreachBatch`: each micro-batch is enqueued once, also when it comes again.
 
@@ -177,7 +183,7 @@ def foreach_batch(
             and then Spark stops the stream.
     """
     wanted = Wanted(payload, key, order_by, priority, job_type, tags, run_at, dedup)
-    aside = _aside_options(on_bad_rows, bad_rows_queue)
+    aside = _aside_options(on_bad_rows, bad_rows_queue, bad_rows_table)
 
     def write(df: DataFrame, batch_id: int) -> None:
         run_id = batch_run_id(stream_id, batch_id)
@@ -210,25 +216,28 @@ def _enqueue(
         raise KeyRequired(f'queue "{queue}" is a FIFO queue: pass key, the column to keep in order')
 
     method = _choose_method(df, run.target, method)
-    before, aside_before = run.done(), run.aside() if aside else 0
+    table = aside.get("bad_rows_table")
+    before, aside_before = run.done(), run.aside(table) if aside else 0
     if method == "jdbc":
         parts = min(partitions, STRIPES) if wanted.key is not None else partitions
         _by_jdbc(rows, run, parts, run_id is not None, has_text_payload(df, wanted))
     else:
         _by_datasource(rows, run, is_micro_batch, aside)
-    put_aside = run.aside() - aside_before if aside else 0
+    put_aside = run.aside(table) - aside_before if aside else 0
     return _result(run, before, put_aside, time.monotonic() - started, method)
 
 
-def _aside_options(on_bad_rows: str, bad_rows_queue: str | None) -> dict[str, str]:
+def _aside_options(on_bad_rows: str, queue: str | None, table: str | None) -> dict[str, str]:
     """The options of the data source, none when bad rows are refused."""
-    if on_bad_rows == "aside" and bad_rows_queue:
-        return {"on_bad_rows": "aside", "bad_rows_queue": bad_rows_queue}
-    if on_bad_rows == "fail" and bad_rows_queue is None:
+    given = {"bad_rows_queue": queue, "bad_rows_table": table}
+    places = {name: place for name, place in given.items() if place}
+    if on_bad_rows == "aside" and len(places) == 1:
+        return {"on_bad_rows": "aside", **places}
+    if on_bad_rows == "fail" and not places:
         return {}
     raise ValueError(
-        f'on_bad_rows is "{on_bad_rows}" and bad_rows_queue {bad_rows_queue}: pass "fail", or '
-        '"aside" and a queue'
+        f'on_bad_rows is "{on_bad_rows}", bad_rows_queue {queue} and bad_rows_table {table}: pass '
+        '"fail", or "aside" and a queue or a table'
     )
 
 
@@ -249,8 +258,11 @@ class Run:
         rows = self.ask("select part, jobs, duplicates from pgbaton.spark_run(%s)", self.run_id)
         return {part: (jobs, duplicates) for part, jobs, duplicates in rows}
 
-    def aside(self) -> int:
-        """Bad rows of it that are put aside."""
+    def aside(self, table: str | None) -> int:
+        """Bad rows of it that are put aside, into that table or a queue."""
+        if table:
+            with self.target.connect() as connection:
+                return count_of(connection, table, self.run_id)
         aside = aside_run_id(self.run_id)
         [(jobs,)] = self.ask("select coalesce(sum(jobs), 0) from pgbaton.spark_run(%s)", aside)
         return int(jobs)

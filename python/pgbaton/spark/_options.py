@@ -49,6 +49,7 @@ OPTIONS = (
     Option("stream_id", "required", ("writeStream",), "name of the stream"),
     Option("on_bad_rows", "fail", BOTH_WRITES, "fail, or aside: enqueue the others"),
     Option("bad_rows_queue", "", BOTH_WRITES, "where rows go that are put aside: a standard queue"),
+    Option("bad_rows_table", "", BOTH_WRITES, "or a table of the same database"),
     Option("micro_batch", "false", ("write",), "", is_internal=True),
 )
 

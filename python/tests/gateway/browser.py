@@ -47,6 +47,7 @@ VIEWS = {
     "job": "Job",
     "schedules": "Schedules",
     "workers": "Workers",
+    "latency": "Latency",
     "audit": "Audit",
 }
 

@@ -89,8 +89,9 @@ def queue(client: Client) -> Iterator[str]:
     client.drop_queue(name, force=True)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """Of one module: while it is open it has an event loop, and other modules run their own."""
     assert Path(CHROMIUM).exists(), "apt-get install chromium"
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)

@@ -6,6 +6,7 @@ import re
 import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 import psycopg
@@ -16,6 +17,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from serving import Served, database, serving
 
 from pgbaton import Client, JobState
+from pgbaton.http import _watch
 
 QUEUES = 51
 KEYS = 300
@@ -304,6 +306,27 @@ def test_a_job_is_cancelled_deleted_and_erased(page: Page, client: Client, queue
     expect(page.locator("#job-detail .bad")).to_contain_text(str(second))
 
 
+def test_jobs_that_wait_for_jobs(page: Page, client: Client, queue: str) -> None:
+    client.update_queue(queue, max_attempts=1)
+    [parent] = fail(client, queue, [1], "no paper")
+    child = client.enqueue_job(queue, after=[parent])
+    client.claim_job_batch("w", [queue])  # looks at what waits
+    detail = show_job(page, child)
+    expect(detail.get_by_role("heading", name="It waits for")).to_be_visible()
+    expect(detail.locator(".others")).to_contain_text(f"of {queue}, failed")
+    detail.get_by_role("link", name=f"Show job {parent}").click()
+    expect(page.locator("#job-title")).to_have_text(f"Job {parent}")
+    expect(detail.get_by_role("heading", name="Jobs that wait for it")).to_be_visible()
+    line = page.locator("#blocked-jobs tbody tr").filter(has_text=str(child))
+    go(page, "blocked")
+    expect(line).to_contain_text("no paper")
+    line.get_by_role("button", name="Stop waiting").click()
+    answer(page, "Stop waiting", Reason="printed by hand")
+    expect(said(page)).to_have_text(f"Job {child} waits for no other job.")
+    expect(line).to_have_count(0)
+    assert [job.id for job in client.claim_job_batch("w", [queue])] == [child]
+
+
 def test_retry_is_the_first_button_where_a_key_waits(
     page: Page, client: Client, orders: str
 ) -> None:
@@ -473,7 +496,7 @@ def test_who_may_only_look_is_offered_nothing_else(
         expect(line).to_be_visible()
         expect(line.get_by_role("button")).to_have_count(0)
         links = page.get_by_role("navigation").get_by_role("link")
-        expect(links).to_have_text(["Home", "Jobs", "Job", "Workers"])
+        expect(links).to_have_text(["Home", "Jobs", "Job", "Workers", "Latency"])
         detail = show_job(page, job_id)
         expect(detail.get_by_role("heading", name="Payload")).to_be_visible()
         expect(detail.get_by_role("button")).to_have_count(0)
@@ -556,3 +579,51 @@ def test_filters_and_schedules_that_make_no_sense_are_refused(gateway: Served) -
     assert gateway.status("POST", "/ui/schedules/nope/run", json={}) == 400
     assert gateway.status("POST", "/ui/schedules/nope/fly", json={}) == 404
     assert gateway.status("GET", "/ui/audit?before=x") == 404
+
+
+# Time ------------------------------------------------------------------------------------------
+
+
+def test_charts_begin_before_the_page_was_opened(
+    browser: Browser, gateway: Served, client: Client, queue: str
+) -> None:
+    """From what the gateway saw while somebody else looked."""
+    for first in opened(browser, gateway):
+        expect(row(first, "queues", queue)).to_be_attached()
+        client.enqueue_job(queue)
+        seen = row(first, "queues", queue).locator("path.age")
+        expect(seen).to_have_attribute("d", re.compile("^M.*L"))
+    with gateway.listen("/ui/live") as stream:
+        past = next(stream)
+        assert past.name == "past"
+        points = past.data["ages"][queue]
+    assert len(points) >= 2
+    assert all(before[0] < after[0] for before, after in pairwise(points))
+    assert points[0][1] == 0 < points[-1][1]
+    for second in opened(browser, gateway):
+        chart = row(second, "queues", queue).locator("path.age")
+        expect(chart).to_have_attribute("d", re.compile("^M.*L"))
+
+
+def test_the_past_is_an_hour_and_has_a_point_every_few_seconds() -> None:
+    series: _watch.Series = {}
+    for second in range(0, 8000, 2):
+        _watch.remember(series, "q", (second, second))
+        _watch.remember(series, "q", (second - 1, 0))  # older ones come late and are left out
+        _watch.remember(series, "idle", (second, 0))
+    points = series["q"]
+    assert points[-1] == (7998, 7998)
+    assert 7998 - 3600 <= points[0][0] <= 7998 - 3600 + 12
+    assert len(points) <= 3600 / 8 + 2
+    assert list(_watch.moving(series)) == ["q"]
+
+
+def test_latencies_are_histograms(page: Page, client: Client, queue: str) -> None:
+    client.enqueue_batch(queue, range(40))
+    jobs = client.claim_job_batch("w", [queue], batch_size=40)
+    client.complete_jobs([job.id for job in jobs], jobs[0].lease_token)
+    line = row(page, "latency", queue)
+    expect(line).to_contain_text("40 jobs", timeout=30_000)
+    for cell in line.locator("td").all():
+        expect(cell.get_by_role("img")).to_have_attribute("aria-label", re.compile("jobs? up to "))
+        expect(cell).to_contain_text(re.compile("half within .*, 95 % within .*, 99 % within"))

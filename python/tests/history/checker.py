@@ -92,6 +92,7 @@ class Enqueued:
     commit_end: float
     tx: str
     order: int
+    after: tuple[str, ...] = ()  # uids of the jobs that it waits for
 
 
 @dataclass(frozen=True)
@@ -259,6 +260,7 @@ class History:
                         commit.end if commit and commit.end is not None else inf,
                         tx,
                         next(orders[tx]),
+                        tuple(call.args.get("after", {}).get(uid, ())),
                     )
                 )
         return found
@@ -407,6 +409,28 @@ def runs_first_at(history: History, job: int) -> float:
         j.id == job and j.attempt == 0 and j.state in ("waiting", "pending") for j in history.jobs
     )
     return inf if is_untouched else -inf
+
+
+def parents_first(history: History) -> list[str]:
+    """No job is claimed before those were ever run for which it waits, or while one is held."""
+    ids = {j.uid: j.id for j in history.jobs}
+    failed = {j.id for j in history.jobs if j.state == "failed"}
+    broken = []
+    for child in history.enqueued:
+        claims = history.claims_of_job.get(ids.get(child.uid, 0), [])
+        for parent in (ids[uid] for uid in child.after if claims and uid in ids):
+            claim = min(claims, key=lambda c: c.end)
+            runs = history.claims_of_job.get(parent, [])
+            is_untouched = not any(
+                c.begin < claim.end for c in (*runs, *history.calls_of_job.get(parent, []))
+            )
+            if is_untouched and parent not in failed:
+                broken.append(f"job {claim.job} was claimed before job {parent} was ever run")
+            for run in runs:
+                first, last = hold_of(history, run)
+                if first <= claim.begin and claim.end <= last:
+                    broken.append(f"job {claim.job} was claimed while job {parent} was held")
+    return broken
 
 
 # Nothing lost, nothing twice ----------------------------------------------------------------------
@@ -579,6 +603,7 @@ RULES: dict[str, Callable[[History], list[str]]] = {
         one_holder,
         one_of_a_key_in_a_claim,
         order_per_key,
+        parents_first,
         no_job_lost,
         counts_balance,
         ends_once,

@@ -55,6 +55,51 @@ def sound_script() -> str:
 
 FAULTS = [
     Fault(
+        "a job that lives counts as one that has completed",
+        "_edge_verdict",
+        (("return 'open'", "return 'settled'"),),
+        "a_child_waits_for_all_of_its_parents",
+    ),
+    Fault(
+        "of groups of edges the first that is settled counts for all",
+        "_settle_wait",
+        (("return 'left'", "return 'free'"),),
+        "a_child_waits_for_all_of_its_parents",
+    ),
+    Fault(
+        "nobody looks again at a parent that is ending",
+        "_look_at_parents",
+        (("v_again := not pgbaton._is_at_rest(v_parent.parent_id)", "v_again := false"),),
+        "a_child_of_a_parent_that_ends_meanwhile_runs",
+    ),
+    Fault(
+        "who ends a parent under an older snapshot tells nobody",
+        "_tell_children",
+        (("if not pgbaton._is_read_committed() then", "if false then"),),
+        "a_child_of_a_parent_that_ends_meanwhile_runs",
+    ),
+    Fault(
+        "a skipped parent does not count as one that has completed",
+        "_edge_verdict",
+        (("(h.state = 'completed' or h.resolution = 'skipped')", "h.state = 'completed'"),),
+        "machine",
+    ),
+    Fault(
+        "a job that waits for a failed one runs",
+        "_edge_verdict",
+        (
+            ("case on_failed when 'run' then", "case when on_failed <> 'cancel' then"),
+            ("when 'cancel' then", "when on_failed = 'cancel' then"),
+        ),
+        "machine",
+    ),
+    Fault(
+        "of a group one edge that is settled counts for all",
+        "_settle_group",
+        (("exit when v_verdict <> 'settled'", "exit"),),
+        "free_run",
+    ),
+    Fault(
         "the token of complete_job is not checked",
         "_complete_first",
         (("v_span.lease_token is distinct from _complete_first.lease_token", "false"),),

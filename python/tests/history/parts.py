@@ -6,6 +6,7 @@ from its own generator, seeded by the seed of the run and its name.
 
 from __future__ import annotations
 
+import json
 import random
 import sys
 import time
@@ -94,6 +95,9 @@ class Producer:
 
     def list(self, queue: str | None = None, key: str | None = None) -> None:
         queue = queue or self.dice.choice(self.queues)
+        if queue == "standard" and self.dice.random() < 0.6:
+            self.flow(queue)
+            return
         jobs = self.jobs(queue, 6, key)
         self.caller.call(
             "enqueue_jobs",
@@ -102,6 +106,33 @@ class Producer:
             " from unnest(%s::text[], %s::text[]) with ordinality as u (uid, key, n)))",
             [queue, [uid for uid, _ in jobs], [key for _, key in jobs]],
             {"queue": queue, "jobs": jobs},
+        )
+
+    def flow(self, queue: str) -> None:
+        """Jobs each of which waits for some of those before it, whatever becomes of these."""
+        jobs = self.jobs(queue, 8)
+        places = [
+            sorted(self.dice.sample(range(n), self.dice.randint(0, n))) for n in range(len(jobs))
+        ]
+        self.caller.call(
+            "enqueue_jobs",
+            "select pgbaton.enqueue_jobs(%s, (select jsonb_agg(jsonb_build_object('payload',"
+            " jsonb_build_object('uid', u.uid)) || case when u.after = '[]' then '{}' else"
+            " jsonb_build_object('on_failed', 'run', 'after_ordinals', u.after) end order by u.n)"
+            " from unnest(%s::text[], %s::jsonb[]) with ordinality as u (uid, after, n)))",
+            [
+                queue,
+                [uid for uid, _ in jobs],
+                [json.dumps([place + 1 for place in before]) for before in places],
+            ],
+            {
+                "queue": queue,
+                "jobs": jobs,
+                "after": {
+                    jobs[n][0]: [jobs[place][0] for place in before]
+                    for n, before in enumerate(places)
+                },
+            },
         )
 
     def transaction(self) -> None:

@@ -183,3 +183,39 @@ def the_watermark_stays_behind_what_is_claimable(open_session: Open) -> None:
     claimed = [job for _ in range(4) for job in db.claim("q", 1)]
     assert claimed == [first, *others]
     assert db.one("select count(*) from pgbaton.watermark where kind = 'lane'") == 1
+
+
+def a_child_waits_for_all_of_its_parents(open_session: Open) -> None:
+    db = open_session()
+    db.rows("select pgbaton.create_queue('q')")
+    parents = db.enqueue_batch("q", 40)  # in three groups
+    child = db.one("select pgbaton.enqueue_job('q', after => %s::bigint[])", parents)
+    left = set(parents)
+    while left:
+        claimed = db.claim("q", 7)
+        assert set(claimed) <= left
+        assert db.complete(claimed) == ["ok"] * len(claimed)
+        left -= set(claimed)
+    assert list(db.claim("q")) == [child]
+
+
+def a_child_of_a_parent_that_ends_meanwhile_runs(open_session: Open) -> None:
+    db, worker, producer = open_session(), open_session(), open_session()
+    db.rows("select pgbaton.create_queue('q')")
+    for level in ("read committed", "repeatable read"):
+        parent = db.enqueue("q")
+        claimed = db.claim("q")
+        worker.begin_with_snapshot(level)
+        producer.begin()
+        child = producer.one("select pgbaton.enqueue_job('q', after => array[%s::bigint])", parent)
+        if level == "read committed":
+            assert worker.complete(claimed) == ["ok"]
+        producer.commit()
+        assert db.claim("q") == {}
+        if level == "repeatable read":
+            assert worker.complete(claimed) == ["ok"]
+        assert db.claim("q") == {}
+        worker.commit()
+        claimed = db.claim("q")
+        assert list(claimed) == [child]
+        assert db.complete(claimed) == ["ok"]

@@ -218,6 +218,49 @@ def test_order_of_first_claims_where_a_failed_job_lets_go(story: Story) -> None:
     assert story.broken() == {"order_per_key"}
 
 
+def in_a_flow(story: Story, child: int, *parents: int) -> None:
+    story.call(
+        "enqueue_jobs",
+        "producer",
+        args={
+            "queue": "standard",
+            "jobs": [(f"uid {child}", None)],
+            "after": {f"uid {child}": [f"uid {parent}" for parent in parents]},
+        },
+    )
+    story.jobs.append(Job(child, "standard", None, f"uid {child}", "completed", 1))
+
+
+def test_parents_first(story: Story) -> None:
+    story.enqueue(1, 2, queue="standard")
+    in_a_flow(story, 3, 1, 2)
+    story.complete(1, story.claim(1, queue="standard"))
+    story.complete(3, story.claim(3, queue="standard"))
+    story.complete(2, story.claim(2, queue="standard"))
+    assert story.broken() == {"parents_first"}
+
+
+def test_a_parent_that_is_held(story: Story) -> None:
+    story.enqueue(1, queue="standard")
+    in_a_flow(story, 2, 1)
+    token = story.claim(1, queue="standard")
+    story.complete(2, story.claim(2, queue="standard"))
+    story.complete(1, token)
+    assert story.broken() == {"parents_first"}
+
+
+def test_parents_that_have_ended_one_way_or_another(story: Story) -> None:
+    story.enqueue(1, 2, 3, queue="standard")
+    in_a_flow(story, 4, 1, 2, 3)
+    story.complete(1, story.claim(1, queue="standard"))
+    token = story.claim(2, queue="standard")
+    story.call("fail_job", args={"job": 2, "token": token}, result="failed")
+    story.becomes(2, state="failed")
+    story.call("cancel_jobs", "operator", args={"jobs": [3]}, result=[3])
+    story.complete(4, story.claim(4, queue="standard"))
+    assert story.broken() == set()
+
+
 def test_no_job_lost(story: Story) -> None:
     story.enqueue(1)
     story.jobs.clear()

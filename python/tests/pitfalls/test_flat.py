@@ -287,6 +287,19 @@ WAYS: dict[str, tuple[str, list[str], int]] = {
         ],
         1,
     ),
+    "jobs that wait for jobs": (
+        STANDARD,
+        [
+            "perform pgbaton.enqueue_job('q') |",
+            claim(),
+            "perform pgbaton.enqueue_job('q', after => v_ids)",
+            COMPLETE,
+            claim(),
+            "perform from pgbaton.parent_outcomes(v_ids[1], v_token)",
+            COMPLETE,
+        ],
+        1,
+    ),
     "topics": (
         f"{STANDARD}; perform pgbaton.subscribe('q', 'a.*')",
         [

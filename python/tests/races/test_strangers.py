@@ -166,6 +166,7 @@ WORKING: dict[str, Callable[[Stranger], None]] = {
     "fail_jobs": simply("select from pgbaton.fail_jobs(array[%(job)s], array['no'], %(token)s)"),
     "mark_job_unknown_stopped": simply("select pgbaton.mark_job_unknown_stopped(%(job)s)"),
     "mark_worker_unresponsive": simply("select pgbaton.mark_worker_unresponsive(%(worker)s)"),
+    "parent_outcomes": simply("select from pgbaton.parent_outcomes(%(job)s, %(token)s)"),
     "release_jobs": simply("select from pgbaton.release_jobs(array[%(job)s], %(token)s)"),
     "report_progress": simply("select pgbaton.report_progress(%(job)s, %(token)s, 7)"),
     "start_jobs": simply("select from pgbaton.start_jobs(array[%(job)s], %(token)s)"),

@@ -36,6 +36,7 @@ def main(dsn: str, folder: str) -> dict[str, Any]:
         through_jdbc = spark.read.format("jdbc").options(**options).load()
         found["jdbc_is_the_same"] = through_jdbc.select(*history.columns).dtypes == history.dtypes
         found["jdbc"] = rows(through_jdbc.select(*history.columns))
+        found["filtered"] = {kind: filtered(spark, dsn, kind) for kind in ("live", "finished")}
         live = spark.read.format("pgbaton").options(dsn=dsn, jobs="live").load()
         found["pending"] = live.where("state = 'pending'").count()
         found["blocked"] = read_blocked(spark, dsn).count()
@@ -53,6 +54,28 @@ def main(dsn: str, folder: str) -> dict[str, Any]:
         found["streamed"] = spark.read.parquet(f"{folder}/ended").count()
         spark.stop()
     return found
+
+
+def filtered(spark: SparkSession, dsn: str, kind: str) -> dict[str, list[int]]:
+    """Counts of one DataFrame with disjoint filters: in turn, in unions, joined, and in SQL."""
+    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
+    df = spark.read.format("pgbaton").options(dsn=dsn, queue="mail", jobs=kind).load()
+    middle = df.selectExpr("percentile(id, 0.5)").collect()[0][0]
+    low, high, never = df.where(f"id < {middle}"), df.where(f"id > {middle}"), df.where("id < 0")
+    df.createOrReplaceTempView("jobs_here")
+    below, above = (
+        spark.sql(text, {"middle": middle})
+        for text in (
+            "select * from jobs_here where id < :middle",
+            "select * from jobs_here where id > :middle",
+        )
+    )
+    return {
+        "in turn": [each.count() for each in (df, never, low, df, high, low)],
+        "unions": [each.count() for each in (low.union(high), high.union(low), never.union(high))],
+        "joins": [low.join(high, "id").count(), low.join(df, "id").count()],
+        "in SQL": [below.union(above).union(below).count()],
+    }
 
 
 def rows(df: DataFrame) -> list[list[str]]:

@@ -124,6 +124,68 @@ def test_bad_rows_go_aside_and_the_others_in_once(
     assert all(numbers == sorted(numbers) for _, numbers in keys)
 
 
+REJECTS = (
+    "create table public.rejects (at timestamptz default now(), queue text, run_id text,"
+    " reason text, sqlstate text, partition integer, row bigint, columns jsonb)"
+)
+
+
+def rejects(conn: Conn) -> list[tuple[Any, ...]]:
+    return conn.execute(
+        "select columns ->> 'payload', queue, run_id, sqlstate from public.rejects order by 1, 3"
+    ).fetchall()
+
+
+def test_bad_rows_go_into_a_table_with_the_jobs_and_once(
+    spark: SparkSession, dsn: str, conn: Conn, queues: None
+) -> None:
+    conn.execute(REJECTS)
+    options: dict[str, Any] = {
+        "payload": "p", "on_bad_rows": "aside", "bad_rows_table": "public.rejects",
+    }  # fmt: skip
+    some = rows(spark, {7: "{", 8: "NaN"})
+    for partitions in (3, 2):
+        done = enqueue(some, dsn, "mail", run_id="r", partitions=partitions, **options)
+        expected = (298, 0, 2) if partitions == 3 else (0, 298, 0)
+        assert (done.inserted, done.already, done.aside) == expected
+    assert rejects(conn) == [(bad, "mail", "r", "22P02") for bad in ("NaN", "{")]
+    conn.execute("delete from public.rejects")
+    assert enqueue(some, dsn, "mail", run_id="r", **options).aside == 0, "its jobs are there"
+    # Of a run without jobs the table is all there is to know it by.
+    for aside in (300, 0):
+        none = rows(spark, dict.fromkeys(range(300), "{"))
+        assert enqueue(none, dsn, "mail", run_id="all", **options).aside == aside
+    assert len(rejects(conn)) == 300
+    assert len(payloads(conn, "mail")) == 298
+    row = conn.execute("select partition, row, reason from public.rejects limit 1").fetchone()
+    assert row[2] == 'column "payload" holds text that is not JSON'
+    assert row[1] >= 1
+
+
+def test_nothing_is_put_into_a_table_when_the_run_fails(
+    spark: SparkSession, dsn: str, conn: Conn, queues: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options: dict[str, Any] = {"payload": "p", "on_bad_rows": "aside"}
+    some = rows(spark, {7: "{"})
+    with pytest.raises(psycopg.errors.UndefinedTable, match=r"public\.rejects"):
+        enqueue(some, dsn, "mail", bad_rows_table="public.rejects", **options)
+    conn.execute(REJECTS)
+    conn.execute(
+        "create function public.refuse() returns trigger language plpgsql as"
+        " $$begin raise exception 'not now'; end$$;"
+        "create trigger refuse before insert on public.rejects"
+        " for each row execute function public.refuse()"
+    )
+    with pytest.raises(psycopg.Error, match="not now"):
+        enqueue(some, dsn, "mail", bad_rows_table="public.rejects", **options)
+    conn.execute("drop trigger refuse on public.rejects")
+    large = spark.range(0, 1800, 1, 1).selectExpr("repeat('x', 10000) as p")
+    with pytest.raises(psycopg.Error, match="longer than 16,777,216 characters"):
+        enqueue(large, dsn, "mail", bad_rows_table="public.rejects", **options)
+    assert rejects(conn) == []
+    assert payloads(conn, "mail") == []
+
+
 def test_all_rows_bad_and_none(spark: SparkSession, dsn: str, conn: Conn, aside: str) -> None:
     options: dict[str, Any] = {"on_bad_rows": "aside", "bad_rows_queue": aside, "payload": "p"}
     done = enqueue(rows(spark, dict.fromkeys(range(300), "{")), dsn, "mail", **options)
@@ -152,6 +214,19 @@ def test_a_stream_puts_bad_rows_aside(
     put_aside = [(each["columns"]["payload"], each["run_id"]) for each in payloads(conn, aside)]
     assert put_aside == [("{bad", "a"), ("{bad", "b:0")]
 
+    # Into a table: each batch is a run.
+    conn.execute(REJECTS)
+    into: dict[str, str] = {"on_bad_rows": "aside", "bad_rows_table": "rejects"}
+    by_format = lines.selectExpr("value as payload").writeStream.format("pgbaton")
+    by_format = by_format.options(dsn=dsn, queue="mail", stream_id="d", **into)
+    by_batch = lines.writeStream.foreachBatch(
+        foreach_batch("mail", dsn, "c", payload="value", **into)
+    )
+    for name, writer in (("c", by_batch), ("d", by_format)):
+        writer = writer.option("checkpointLocation", str(tmp_path / name))
+        writer.trigger(availableNow=True).start().awaitTermination()
+    assert rejects(conn) == [("{bad", "mail", run, "22P02") for run in ("c:0", "d:0")]
+
 
 def test_what_is_wrong_with_where_they_go(
     spark: SparkSession, dsn: str, conn: Conn, aside: str
@@ -160,6 +235,7 @@ def test_what_is_wrong_with_where_they_go(
     for kind, message, options in (
         (ValueError, "needs method", {"bad_rows_queue": aside, "method": "jdbc"}),
         (ValueError, "aside", {}),
+        (ValueError, "a queue or a table", {"bad_rows_queue": aside, "bad_rows_table": "t"}),
         (ValueError, "aside", {"bad_rows_queue": aside, "on_bad_rows": "drop"}),
         (UnknownQueue, "nope", {"bad_rows_queue": "nope"}),
         (Exception, "needs bad_rows_queue, another queue", {"bad_rows_queue": "mail"}),

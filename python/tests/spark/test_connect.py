@@ -57,5 +57,13 @@ def test_all_ways_of_reading_agree(
     assert '{"é": 1.10}' in found["history"][0]
     assert "['a', 'b c']" in found["history"][0]
     assert "1593604800.123456" in found["history"][0]
+    for kind, jobs in (("live", 10), ("finished", 30)):
+        half = jobs // 2
+        assert found["filtered"][kind] == {
+            "in turn": [jobs, 0, half, jobs, half, half],
+            "unions": [jobs, jobs, half],
+            "joins": [0, half],
+            "in SQL": [3 * half],
+        }
     assert (found["pending"], found["blocked"], found["acked"]) == (10, 0, 6)
     assert found["streamed"] == 36

@@ -36,6 +36,11 @@ const ACTS = {
     text: (job) => `${of(job)} keeps its place within its key, and the time from which it may run.`,
     said: (done, given) => `has priority ${given.priority}${inLine(done)}`,
   },
+  stop_waiting: {
+    call: "stop_waiting", word: "Stop waiting", title: "Let this job run?", fields: [REASON],
+    text: (job) => `${of(job)} runs as if all jobs that it waits for had completed.`,
+    said: () => "waits for no other job",
+  },
   cancel: {
     call: "cancel_jobs", word: "Cancel", title: "Cancel this job?",
     text: (job) => `${of(job)} does not run; if it does, its worker is asked to stop. The next job of its key goes on.`,
@@ -60,8 +65,13 @@ const BY_STATE = {
   active: ["cancel"], cancelling: [], failed: ["retry", "skip", "requeue", "delete"],
 };
 
+function namesOf(job, state) {
+  const names = BY_STATE[state] ?? ["erase"];
+  return job.waits ? ["stop_waiting", ...names] : names;
+}
+
 // The buttons of a job in that state; retry first and strong where others wait for it.
-export function jobButtons(job, state, names = BY_STATE[state] ?? ["erase"]) {
+export function jobButtons(job, state, names = namesOf(job, state)) {
   return names.filter((name) => may(ACTS[name].call, job.queue)).map((name) => button(
     ACTS[name].word, () => act(name, job), `${ACTS[name].word} ${job.about ?? `job ${job.job_id}`}`,
     name === "retry" && job.holds_key ? { class: "strong" } : {},

@@ -55,12 +55,13 @@ export const isNarrowed = () => queues !== null;
 
 let retryIn = 1000;
 
-export async function live(show) {
+// `take` has what is to be done with each kind of event.
+export async function live(take) {
   for (;;) {
     try {
       const answer = await ask("/ui/live");
       if (!answer.ok) throw new Error((await answer.json()).error);
-      await read(answer.body.pipeThrough(new TextDecoderStream()).getReader(), show);
+      await read(answer.body.pipeThrough(new TextDecoderStream()).getReader(), take);
       connection("lost", "the gateway has ended");
     } catch (error) {
       connection("lost", `not connected: ${error.message}`);
@@ -71,7 +72,7 @@ export async function live(show) {
   }
 }
 
-async function read(reader, show) {
+async function read(reader, take) {
   let rest = "";
   for (;;) {
     const { value, done } = await reader.read();
@@ -79,12 +80,11 @@ async function read(reader, show) {
     const events = (rest + value).split("\n\n");
     rest = events.pop();
     for (const event of events) {
-      const data = event.split("\n").find((line) => line.startsWith("data: "));
-      if (data) {
-        retryIn = 1000;
-        connection("live", `live, ${new Date().toLocaleTimeString("sv-SE")}`);
-        show(JSON.parse(data.slice(6)));
-      }
+      const part = (name) => event.split("\n").find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2);
+      if (part("data") === undefined) continue;
+      retryIn = 1000;
+      connection("live", `live, ${new Date().toLocaleTimeString("sv-SE")}`);
+      take[part("event")]?.(JSON.parse(part("data")));
     }
   }
 }

@@ -3,23 +3,37 @@ import { $, button, duration, el, keepRows, many, note, number, rate, setCount, 
 import { may } from "./gateway.js";
 import { pauseButton } from "./acts.js";
 
-const WINDOW = 300; // seconds that a chart shows at most
+const WINDOW = 3600; // seconds that a chart shows at most
+const STEP = 10; // seconds between two of its points
 const LEAST_WINDOW = 60;
 const SHOWN = 8; // of what is wrong before it is folded
 const DOING = ["pending", "scheduled", "waiting", "processing", "retrying", "dlq"];
 
 const ages = new Map(); // queue → [[second, age]]
 const counts = new Map(); // queue → [[second, enqueued, completed]]
-const opened = Date.now() / 1000;
+let earliest = Date.now() / 1000;
 let latest = []; // the queues as they were last seen
 
 export const policyOf = (name) => latest.find((queue) => queue.queue === name)?.policy;
 
+// The latest point, and before it one every few seconds.
 function remember(series, queue, point) {
   const points = series.get(queue) ?? [];
-  if (points.length === 0 || points.at(-1)[0] < point[0]) points.push(point);
+  if (points.length > 0 && points.at(-1)[0] >= point[0]) return;
+  if (points.length > 1 && point[0] - points.at(-2)[0] < STEP) points.pop();
+  points.push(point);
   while (points.length > 1 && points[1][0] < point[0] - WINDOW) points.shift();
   series.set(queue, points);
+}
+
+// What the gateway saw before this page was opened.
+export function showPast(past) {
+  for (const [series, seen] of [[ages, past.ages], [counts, past.counts]]) {
+    for (const [queue, points] of Object.entries(seen)) {
+      for (const point of points) remember(series, queue, point);
+      earliest = Math.min(earliest, points[0][0]);
+    }
+  }
 }
 
 function rememberAll(picture) {
@@ -45,7 +59,7 @@ function rates(queue, column) {
 
 function draw(chart, lines) {
   const end = Date.now() / 1000;
-  const span = Math.min(WINDOW, Math.max(LEAST_WINDOW, end - opened));
+  const span = Math.min(WINDOW, Math.max(LEAST_WINDOW, end - earliest));
   const most = Math.max(1e-9, ...lines.flatMap(([, points]) => points.map((point) => point[1])));
   for (const [name, points] of lines) {
     const path = points

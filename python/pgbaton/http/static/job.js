@@ -1,5 +1,5 @@
 // One job: what it is, why it does not run, how its time went, its attempts, its payload.
-import { $, clock, duration, el, number, setText, svg } from "./dom.js";
+import { $, clock, duration, el, jobLink, number, setText, svg } from "./dom.js";
 import { askJson, may } from "./gateway.js";
 import { jobButtons, pauseKeyButton } from "./acts.js";
 import { jsonView } from "./json.js";
@@ -39,7 +39,7 @@ async function auditOf(id, job) {
   return (await askJson(`/ui/audit?${new URLSearchParams({ job: id })}`)).rows;
 }
 
-function detail({ job, why, failed_at: failedAt, attempts, isPaused, audit }) {
+function detail({ job, why, failed_at: failedAt, attempts, dependencies, isPaused, audit }) {
   const headers = Object.entries(job.headers ?? {}).map(([name, value]) => `${name}: ${value}`).join(", ");
   const facts = [
     ["Queue", job.queue],
@@ -57,9 +57,11 @@ function detail({ job, why, failed_at: failedAt, attempts, isPaused, audit }) {
   for (const [name, value] of facts) {
     if (value !== null) list.append(el("dt", {}, name), el("dd", {}, value));
   }
-  const parts = [why === null ? null : el("p", { class: "why" }, why), actions(job, failedAt, isPaused), list];
+  const parts = [why === null ? null : el("p", { class: "why" }, why), actions(job, dependencies, isPaused), list];
   parts.push(el("h3", {}, "Time"), ...timeBar(job, failedAt, attempts));
   parts.push(el("ol", { class: "history" }, ...happenings(job, failedAt)));
+  parts.push(...others(dependencies, "It waits for", (one) => one.job_id === job.id, "waits_for"));
+  parts.push(...others(dependencies, "Jobs that wait for it", (one) => one.job_id !== job.id, "job_id"));
   if (attempts.length > 0) parts.push(el("h3", {}, "Attempts"), attemptList(job, attempts));
   if (audit.length > 0) parts.push(el("h3", {}, "What was done to it"), entryList(audit));
   parts.push(el("h3", {}, "Payload"), ...jsonView(job.payload));
@@ -67,16 +69,32 @@ function detail({ job, why, failed_at: failedAt, attempts, isPaused, audit }) {
   return parts.filter(Boolean);
 }
 
-function actions(job, failedAt, isPaused) {
+function actions(job, dependencies, isPaused) {
   const isDead = job.state === "failed" && job.finished_at === null;
   const state = job.state === "failed" && !isDead ? "given_up" : job.state;
-  const buttons = jobButtons({ queue: job.queue, job_id: job.id, holds_key: job.holds_key }, state);
+  const waits = dependencies.some((one) => one.job_id === job.id && one.on_failed !== null && !one.is_settled);
+  const buttons = jobButtons({ queue: job.queue, job_id: job.id, holds_key: job.holds_key, waits }, state);
   const call = isPaused ? "resume_key" : "pause_key";
   const isLive = job.finished_at === null && job.singleton_key !== null;
   if (isLive && KEYED.includes(policyOf(job.queue)) && may(call, job.queue)) {
     buttons.push(pauseKeyButton(job.queue, job.singleton_key, isPaused));
   }
   return buttons.length === 0 ? null : el("p", { class: "tools" }, ...buttons);
+}
+
+// Jobs that it waits for, or waited for, or that wait for it.
+function others(dependencies, title, isMine, id) {
+  const mine = dependencies.filter(isMine);
+  if (mine.length === 0) return [];
+  const words = (one) => [
+    one.queue === null ? "of another queue, or gone" : `of ${one.queue}`,
+    one.resolution ? `${one.state}, ${one.resolution}` : one.state,
+    one.is_settled ? "settled" : null,
+  ].filter(Boolean).join(", ");
+  return [
+    el("h3", {}, title),
+    el("ul", { class: "others" }, ...mine.map((one) => el("li", {}, jobLink(one[id]), ` ${words(one)}`))),
+  ];
 }
 
 // Time -----------------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ export async function loadBlocked() {
   $("#blocked-next").disabled = from + rows.length >= count;
   showBlocked();
   await loadPaused();
+  await loadBlockedJobs();
 }
 
 export function showBlocked() {
@@ -88,6 +89,35 @@ function makePaused(key) {
     el("th", { scope: "row" }, key.singleton_key, el("span", { class: "sub" }, key.queue)),
     el("td", { class: "since" }),
     el("td", { class: "actions" }, resume),
+  );
+}
+
+// Jobs that wait for a job that failed, or ended otherwise than completed -------------------------
+
+async function loadBlockedJobs() {
+  const section = $("#blocked-jobs");
+  let found = [];
+  try {
+    if (may("blocked_jobs")) found = await askJson(`/ui/blocked_jobs?${new URLSearchParams({ queue: $("#blocked-queue").value })}`);
+    note(section, "");
+  } catch (error) {
+    note(section, error.message, true);
+  }
+  section.hidden = found.length === 0 && !$(".nothing", section).textContent;
+  setCount(section, found.length);
+  keepRows($("table", section), found, (job) => `${job.job_id} ${job.waits_for} ${job.state}`, makeBlockedJob, (row, job) => setText(row.cells[1], ago(job.blocked_since)));
+}
+
+function makeBlockedJob(job) {
+  const state = job.state === null ? "not there, or not yours" : job.resolution ? `${job.state}, ${job.resolution}` : job.state;
+  const wanted = { queue: job.queue, job_id: job.job_id, waits: true };
+  return el(
+    "tr", {},
+    el("th", { scope: "row" }, jobLink(job.job_id), el("span", { class: "sub" }, job.queue)),
+    el("td", { class: "since" }),
+    el("td", {}, el("div", {}, jobLink(job.waits_for), el("span", { class: "sub" }, state))),
+    el("td", {}, el("div", {}, el("span", { class: "error" }, job.last_error ?? ""))),
+    el("td", { class: "actions" }, ...jobButtons(wanted, "pending", ["stop_waiting", "cancel"])),
   );
 }
 

@@ -2,22 +2,24 @@
 import { $, el, setText } from "./dom.js";
 import { live, loadRights, may } from "./gateway.js";
 import { startAsking } from "./asking.js";
-import { showHome, startHome } from "./home.js";
+import { showHome, showPast, startHome } from "./home.js";
 import { loadBlocked, showBlocked, startKeys } from "./keys.js";
 import { countDead, loadDead, showDead, startDead } from "./dead.js";
 import { forgetSearch, searchAgain, searchOnce, startJobs } from "./jobs.js";
 import { openAgain, openJob, startJob } from "./job.js";
 import { loadAudit, loadSchedules, showWorkers, startLists } from "./lists.js";
+import { showLatency } from "./latency.js";
 
 // A view: its sections, the call that it needs, the queue that it may be about, and how it is filled.
 const VIEWS = {
   home: { sections: ["wrong", "queues"], call: null },
-  blocked: { sections: ["blocked", "paused"], call: "blocked_keys", filter: "#blocked-queue", load: loadBlocked },
+  blocked: { sections: ["blocked", "blocked-jobs", "paused"], call: "blocked_keys", filter: "#blocked-queue", load: loadBlocked },
   dead: { sections: ["dead"], call: "list_dead_jobs", filter: "#dead-queue", load: loadDead },
   jobs: { sections: ["jobs"], call: "find_jobs", load: searchOnce },
   job: { sections: ["job"], call: "find_jobs", open: openJob, load: openAgain },
   schedules: { sections: ["schedules"], call: "list_schedules", load: loadSchedules },
   workers: { sections: ["workers"], call: "list_workers" },
+  latency: { sections: ["latency"], call: "live_stats" },
   audit: { sections: ["audit"], call: "list_audit", filter: "#audit-queue", load: loadAudit },
 };
 let view = "home";
@@ -34,7 +36,8 @@ function go() {
     for (const section of sections) $(`#${section}`).hidden = other !== name;
   }
   for (const link of document.querySelectorAll("nav a")) {
-    link.toggleAttribute("aria-current", link.getAttribute("href") === `#${name}`);
+    if (link.getAttribute("href") === `#${name}`) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
   }
   const { filter, open, load } = VIEWS[name];
   if (filter && about !== null) choose($(filter), about);
@@ -73,6 +76,7 @@ function show(picture) {
   nameQueues(queues);
   showHome(picture);
   showWorkers(picture.workers);
+  showLatency(picture.totals);
   countDead(queues.reduce((sum, queue) => sum + queue.dlq, 0));
   showBlocked();
   showDead();
@@ -80,8 +84,22 @@ function show(picture) {
   const now = queues.map((queue) => `${queue.queue} ${queue.dlq} ${queue.blocked_keys}`).join("\n");
   if (now !== seen) {
     seen = now;
-    if (view === "blocked" || view === "dead") VIEWS[view].load();
+    if (view === "blocked" || view === "dead") reload();
   }
+}
+
+let reloading = null; // numbers may change faster than a list is read
+let isStale = false;
+
+async function reload() {
+  isStale = true;
+  if (reloading) return;
+  while (isStale) {
+    isStale = false;
+    reloading = VIEWS[view].load?.();
+    await reloading;
+  }
+  reloading = null;
 }
 
 function nameQueues(queues) {
@@ -105,7 +123,7 @@ async function start() {
     setText($("#connection"), error.message);
   }
   go();
-  live(show);
+  live({ past: showPast, picture: show });
 }
 
 $("#login").addEventListener("submit", (event) => {
