@@ -173,13 +173,13 @@ comment on table pgbaton.leased_span is 'Spans of standard queues that are with 
 
 -- For those who only read: what is claimable, and what is leased, wherever it stands.
 create view pgbaton.claimable_span as
-select s.* from only pgbaton.span as s where s.ready
+select s.* from only pgbaton.span as s where s.ready  -- noqa: PRS, RF01
 union all
 select s.* from pgbaton.ready_span as s;
 comment on view pgbaton.claimable_span is 'The spans of all queues that may be claimed now.';
 
 create view pgbaton.held_span as
-select s.* from only pgbaton.span as s where s.lease_until is not null
+select s.* from only pgbaton.span as s where s.lease_until is not null  -- noqa: PRS, RF01
 union all
 select s.* from pgbaton.leased_span as s;
 comment on view pgbaton.held_span is 'The spans of all queues that are with a worker.';

@@ -58,6 +58,6 @@ begin
 end;
 $$;
 comment on function pgbaton._lease(bigint[], pgbaton.span, boolean, text, bigint, timestamptz, interval) is
-'Moves spans that _pick_spans locked from ready_span to leased_span, and with them what it cut off another one. are_lone:
-all are of one job without a key that nobody had yet, and nothing was cut off; those of one lane and day that were enqueued
-one after the other become one. Returns them as they are now. lease: null is that of the queue.';
+'Moves spans that _pick_spans locked from ready_span to leased_span, and with them what it cut off another one.
+are_lone: all are of one job without a key that nobody had yet, and nothing was cut off; those of one lane and day that were
+enqueued one after the other become one. Returns them as they are now. lease: null is that of the queue.';

@@ -39,5 +39,5 @@ begin
 end;
 $$;
 comment on function pgbaton._lease_in_order(bigint[], text, bigint, timestamptz, interval) is
-'Leases spans of queues with keys or a policy, which _pick_spans locked, in place, and returns them as they are now: those
-of a paused key, or beside a job of their key that runs, are left out. lease: null is that of the queue.';
+'Leases spans of queues with keys or a policy, which _pick_spans locked, in place, and returns them as they are now:
+those of a paused key, or beside a job of their key that runs, are left out. lease: null is that of the queue.';

@@ -61,5 +61,5 @@ $$;
 comment on function pgbaton._add_batch(
     pgbaton.queue, integer, timestamptz, jsonb[], text[], integer[], timestamptz[], pgbaton.job_options[]
 ) is
-'Adds jobs of a standard queue, or of one whose keys have a baton (fifo, singleton), in input order and returns their ids
-in that order. lane_id and run_at hold for all rows whose own entry in lane_ids or run_ats is null.';
+'Adds jobs of a standard queue, or of one whose keys have a baton (fifo, singleton), in input order and returns their
+ids in that order. lane_id and run_at hold for all rows whose own entry in lane_ids or run_ats is null.';

@@ -52,5 +52,5 @@ $$;
 comment on function pgbaton._line_up_plain(
     pgbaton.queue, integer, timestamptz, bigint[], bigint[], date, text[], integer[], timestamptz[]
 ) is
-'Gives stored jobs of one day, of a standard queue, their places in line, and wakes who waits for them. Their spans are as
-of _cut_into_spans.';
+'Gives stored jobs of one day, of a standard queue, their places in line, and wakes who waits for them. Their spans are
+as of _cut_into_spans.';

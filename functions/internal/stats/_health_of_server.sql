@@ -86,12 +86,13 @@ begin
     end;
     return next;
 
-    select t.n_dead_tup as dead, t.n_live_tup as live into v_dead
-    from pg_stat_all_tables as t where t.relid = 'pgbaton.span'::regclass;
+    select sum(t.n_dead_tup) as dead, sum(t.n_live_tup) as live into v_dead
+    from pg_stat_all_tables as t
+    where t.relid in ('pgbaton.span'::regclass, 'pgbaton.ready_span'::regclass, 'pgbaton.leased_span'::regclass);
     check_name := 'dead rows';
     is_warn := v_dead.dead > 1000000 and v_dead.dead > 5 * v_dead.live;
     is_bad := v_dead.dead > 10000000 and v_dead.dead > 5 * v_dead.live;
-    detail := format('The table of live jobs has %s live and %s dead rows.', v_dead.live, v_dead.dead) || case
+    detail := format('The tables of live jobs have %s live and %s dead rows.', v_dead.live, v_dead.dead) || case
             when is_warn then ' Autovacuum clears them unless a snapshot or a slot holds it back: the checks above say which.'
             else ''
         end;

@@ -17,7 +17,7 @@ begin
             where l.granted and (
                 (l.locktype = 'transactionid' and l.mode = 'ExclusiveLock')
                 or (l.locktype = 'relation' and l.mode = 'RowExclusiveLock'
-                    and l.relation = 'pgbaton.span'::regclass
+                    and l.relation in ('pgbaton.span'::regclass, 'pgbaton.ready_span'::regclass)
                     and l.database = (select d.oid from pg_database as d where d.datname = current_database()))
             )
         )
@@ -29,5 +29,5 @@ end;
 $$;
 comment on function pgbaton._is_seen_by_all(xid8) is
 'Whether no transaction older than that one can still make a job claimable without having seen the sleeper in question:
-it would have an id and the lock of those who write to span. Look for jobs in a later statement: what ended before this
+it would have an id and the lock of those who write to span or ready_span. Look for jobs in a later statement: what ended before this
 one is visible to it.';

@@ -143,7 +143,7 @@ FAULTS = [
     ),
     Fault(
         "a paused key is handed on",
-        "claim_job_batch",
+        "_lease_in_order",
         ((IS_PAUSED, "false"),),
         "a_paused_key_is_not_handed_on",
     ),
@@ -303,8 +303,8 @@ FAULTS = [
         (
             ("s.held_key, s.worker_id, s.policy", "null, s.worker_id, s.policy"),
             (
-                "where s.state in ('active', 'cancelling');",
-                "where s.state in ('active', 'cancelling');"
+                "where s.state in ('active', 'cancelling')\n    ));",
+                "where s.state in ('active', 'cancelling')\n    ));"
                 " perform pgbaton._pass_batons_of(array(select s::pgbaton.span"
                 " from unnest(spans) as s where s.state in ('active', 'cancelling')));",
             ),

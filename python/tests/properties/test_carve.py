@@ -155,7 +155,7 @@ def other_columns(conn: psycopg.Connection[Any]) -> list[tuple[Any, ...]]:
     """Job by job, all columns but the bounds of the span; positions as those of the job."""
     return conn.execute("""
         select
-            g.id, s.position + g.id - s.lo, s.key_position + g.id - s.lo,
+            g.id, s.position + g.id - s.hi, s.key_position + g.id - s.lo,
             to_jsonb(s) - '{lo,hi,position,key_position}'::text[]
         from pgbaton.span as s cross join lateral generate_series(s.lo, s.hi) as g (id)
         order by g.id

@@ -216,12 +216,12 @@ def test_one_job_that_cannot_be_made_due(db: Session, clock: Clock, poison: Pois
     for job, token in db.claim("q").items():
         db.rows("select pgbaton.fail_job(%s, 'broke', %s)", job, token)
     clock.advance("2 minutes")
-    poison("22003", "update on pgbaton.span", f"old.lo = {jobs[1]} and new.ready")
+    poison("22003", "insert on pgbaton.ready_span", f"new.lo = {jobs[1]}")
     assert sorted(db.claim("q", lease="1 hour")) == [jobs[0], jobs[2]]
     assert f'due jobs "{jobs[1]}"' in db.one(
         "select detail from pgbaton.health() where check_name = 'maintenance' and status = 'warn'"
     )
-    db.rows("drop trigger poisoned on pgbaton.span")
+    db.rows("drop trigger poisoned on pgbaton.ready_span")
     clock.advance("10 minutes")
     assert list(db.claim("q")) == [jobs[1]]
 
