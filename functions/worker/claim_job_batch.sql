@@ -73,12 +73,14 @@ begin
         -- A later time than v_now: a job of a key is not claimed before the one before it has ended.
         v_claimed_at := pgbaton._now();
         if v_picked.jobs = v_missing and cardinality(v_picked.los) = 0
-            and cardinality(v_picked.his) + ((v_picked.cut).lo is not null)::integer = 1
+            and cardinality(v_picked.his) + cardinality(v_picked.lone_his) + ((v_picked.cut).lo is not null)::integer = 1
         then
             -- All from one span, as it is with small batches: the same as below, for one row.
             v_span := v_picked.cut;
             if v_span.lo is null then
-                delete from pgbaton.ready_span as s where s.hi = v_picked.his[1] returning s.* into v_span;
+                delete from pgbaton.ready_span as s
+                where s.hi = coalesce(v_picked.his[1], v_picked.lone_his[1])
+                returning s.* into v_span;
             end if;
             select l.priority, l.job_type, l.tags, q.name, q.max_attempts, q.lease into v_line
             from pgbaton.lane as l
@@ -106,9 +108,9 @@ begin
             return;
         end if;
         v_spans := null;
-        if cardinality(v_picked.his) > 0 or (v_picked.cut).lo is not null then
+        if cardinality(v_picked.his || v_picked.lone_his) > 0 or (v_picked.cut).lo is not null then
             v_spans := pgbaton._lease(
-                v_picked.his, v_picked.cut, v_picked.are_lone, worker_id, v_token, v_claimed_at, lease
+                v_picked.his, v_picked.lone_his, v_picked.cut, worker_id, v_token, v_claimed_at, lease
             );
         end if;
         if cardinality(v_picked.los) > 0 then

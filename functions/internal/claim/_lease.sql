@@ -1,15 +1,16 @@
 create or replace function pgbaton._lease(
-    his bigint[], cut pgbaton.span, are_lone boolean, worker_id text, lease_token bigint, at timestamptz, lease interval
+    his bigint[], lone_his bigint[], cut pgbaton.span, worker_id text, lease_token bigint, at timestamptz, lease interval
 )
 returns pgbaton.span[]
 language plpgsql volatile
 as $$
 declare
     v_spans pgbaton.span[];
+    v_merged pgbaton.span[];
 begin
-    if are_lone then
+    if cardinality(lone_his) > 0 then
         with taken as (
-            delete from pgbaton.ready_span as s where s.hi = any (his)
+            delete from pgbaton.ready_span as s where s.hi = any (lone_his)
             returning s.lo, s.position, s.day, s.queue_id, s.lane_id
         ), marked as (
             select t.*, t.lo - row_number() over (partition by t.lane_id order by t.lo) as run from taken as t
@@ -29,8 +30,10 @@ begin
             group by m.lane_id, m.queue_id, m.day, m.run, (m.lo - 1) / 64
             returning *
         )
-        select array_agg(l::pgbaton.span) into v_spans from leased as l;
-        return v_spans;
+        select array_agg(l::pgbaton.span) into v_merged from leased as l;
+        if cardinality(his) = 0 and cut.lo is null then
+            return v_merged;
+        end if;
     end if;
     with taken as (
         delete from pgbaton.ready_span as s where s.hi = any (his) returning s.*
@@ -54,10 +57,10 @@ begin
         returning *
     )
     select array_agg(l::pgbaton.span) into v_spans from leased as l;
-    return v_spans;
+    return v_merged || v_spans;
 end;
 $$;
-comment on function pgbaton._lease(bigint[], pgbaton.span, boolean, text, bigint, timestamptz, interval) is
-'Moves spans that _pick_spans locked from ready_span to leased_span, and with them what it cut off another one.
-are_lone: all are of one job without a key that nobody had yet, and nothing was cut off; those of one lane and day that were
-enqueued one after the other become one. Returns them as they are now. lease: null is that of the queue.';
+comment on function pgbaton._lease(bigint[], bigint[], pgbaton.span, text, bigint, timestamptz, interval) is
+'Moves spans that _pick_spans locked from ready_span to leased_span, and with them what it cut off another one. Of
+lone_his, those of one lane and day that were enqueued one after the other become one. Returns them as they are now.
+lease: null is that of the queue.';

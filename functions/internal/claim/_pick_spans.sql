@@ -1,6 +1,6 @@
 create or replace function pgbaton._pick_spans(
     queue_ids integer[], plain_ids integer[], job_types text[], tags text[], batch_size integer,
-    out his bigint[], out cut pgbaton.span, out are_lone boolean, out los bigint[], out jobs bigint,
+    out his bigint[], out lone_his bigint[], out cut pgbaton.span, out los bigint[], out jobs bigint,
     out has_twins boolean
 )
 language plpgsql volatile
@@ -27,7 +27,7 @@ declare
 begin
     his := '{}';
     los := '{}';
-    are_lone := true;
+    lone_his := '{}';
     v_lanes := pgbaton._lane_heads(queue_ids, plain_ids, job_types, tags, batch_size);
 
     loop
@@ -56,14 +56,16 @@ begin
                     update pgbaton.ready_span as s set lo = s.lo + v_missing
                     where s.hi = v_span.hi
                     returning s.* into cut;
-                    are_lone := false;
                     cut.lo := v_span.lo;
                     cut.hi := v_span.lo + v_missing - 1;
                     cut.position := cut.position - (v_span.hi - cut.hi);
                     v_missing := 0;
                 else
-                    his := his || v_span.hi;
-                    are_lone := are_lone and v_span.hi = v_span.lo and v_span.marks = 0;
+                    if v_span.hi = v_span.lo and v_span.marks = 0 then
+                        lone_his := lone_his || v_span.hi;
+                    else
+                        his := his || v_span.hi;
+                    end if;
                     v_missing := v_missing - (v_span.hi - v_span.lo + 1);
                 end if;
             end loop;
@@ -114,7 +116,7 @@ end;
 $$;
 comment on function pgbaton._pick_spans(integer[], integer[], text[], text[], integer) is
 'Locks the spans of the next batch_size claimable jobs, over all lanes that match by priority and position.
-Of standard queues (plain_ids) these are the spans of ready_span that end with his, and what was cut off the front of
-another one, which is the last. are_lone: none was cut, and each is of one job without a key that nobody had yet.
+Of standard queues (plain_ids) these are the spans of ready_span that end with lone_his, each of one job without a key that
+nobody had yet, those that end with his, and what was cut off the front of another one.
 Of all others they are the spans that begin with los. jobs: how many they are. has_twins: two of them hold keys of one
 name.';
