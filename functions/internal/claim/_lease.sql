@@ -1,5 +1,6 @@
 create or replace function pgbaton._lease(
-    his bigint[], lone_his bigint[], cut pgbaton.span, worker_id text, lease_token bigint, at timestamptz, lease interval
+    his bigint[], lone_his bigint[], cut pgbaton.span, worker_id text, lease_token bigint, at timestamptz,
+    lease interval
 )
 returns pgbaton.span[]
 language plpgsql volatile
