@@ -5,6 +5,8 @@ as $$
 declare
     v_job_ids bigint[];
     v_job_id bigint;
+    v_queue record;
+    v_retried bigint[] := '{}';
     v_done bigint := 0;
 begin
     if action = 'cancel' then
@@ -19,6 +21,21 @@ begin
         return pgbaton.delete_jobs(
             job_ids => array(select unnest(v_job_ids) except select unnest(pgbaton._awaited(v_job_ids)))
         );
+    end if;
+    if action = 'retry' then
+        for v_queue in
+            select q.name, array_agg(s.lo) as job_ids
+            from only pgbaton.span as s
+            cross join lateral (select n.name from pgbaton.queue as n where n.id = s.queue_id offset 0) as q
+            where s.lo = any (v_job_ids)
+            group by q.name
+        loop
+            v_retried := v_retried || pgbaton._retry_at_once(
+                v_queue.name, v_queue.job_ids, coalesce(extra_attempts, 1)
+            );
+        end loop;
+        v_done := cardinality(v_retried);
+        v_job_ids := array(select unnest(v_job_ids) except select unnest(v_retried) order by 1);
     end if;
     foreach v_job_id in array v_job_ids loop
         v_done := v_done + pgbaton._act_on_one(action, v_job_id, reason, extra_attempts)::integer;
