@@ -6,7 +6,14 @@ from functools import cache
 from importlib.metadata import version
 from typing import Any
 
-from pgbaton.http._queue import CAPACITY, LONGEST, MOST_CAPACITY, MOST_ROWS
+from pgbaton.http._queue import (
+    CAPACITY,
+    LONGEST,
+    LONGEST_WAIT,
+    MOST_CAPACITY,
+    MOST_OUTCOMES,
+    MOST_ROWS,
+)
 from pgbaton.http._settings import MAX_BODY
 
 Schema = dict[str, Any]
@@ -66,6 +73,16 @@ def schemas() -> dict[str, Schema]:
         "Ack": thing({"id": ID}, {"leaseToken": ID}),
         "Nack": thing({"id": ID}, {"leaseToken": ID, "errorMessage": STORABLE}),
         "Stats": thing(dict.fromkeys(("pending", "processing", "dlq", "total"), COUNT)),
+        "Outcome": thing(
+            {
+                "id": ID,
+                "state": {"type": ["string", "null"]},
+                "resolution": {"type": ["string", "null"]},
+                "result": ANY,
+                "errorMessage": {"type": ["string", "null"]},
+                "endedAt": {"type": ["integer", "null"]},
+            }
+        ),
         "DeadMessage": thing(
             {
                 "id": ID,
@@ -176,6 +193,25 @@ def paths() -> dict[str, Schema]:
             "post": operation("A message is to be retried", ref("Ok"), "409", body="Nack")
         },
         "/queue/stats": {"get": operation("Count messages", ref("Stats"))},
+        "/queue/outcomes": {
+            "get": operation(
+                "How messages ended, of those that have",
+                many(ref("Outcome")),
+                parameters=[
+                    parameter(
+                        "id",
+                        many(ID) | {"maxItems": MOST_OUTCOMES},
+                        "Of which messages, one parameter each.",
+                        style="form", explode=True,
+                    ),
+                    parameter(
+                        "wait",
+                        {"type": "integer", "minimum": 0, "maximum": LONGEST_WAIT},
+                        "Seconds to wait until all have ended; default 0.",
+                    ),
+                ],
+            )
+        },
         "/queue/dlq": {
             "get": operation(
                 "List dead letters, the latest first",

@@ -27,11 +27,13 @@ from pgbaton.http._answers import (
 from pgbaton.http._hub import worker_name
 from pgbaton.http._routes import Route
 from pgbaton.http._state import Claims, State, state_of
-from pgbaton.models import ClaimedJob, DeadJob
+from pgbaton.models import ClaimedJob, DeadJob, JobOutcome
 
 CAPACITY = 10
 MOST_CAPACITY = 100
 MOST_ROWS = 1000
+MOST_OUTCOMES = 100
+LONGEST_WAIT = 60
 OPTIONS = (
     "delay",
     "backoffSchedule",
@@ -254,6 +256,31 @@ async def stats(request: Request) -> Response:
     )
 
 
+async def outcomes(request: Request) -> Response:
+    """GET /queue/outcomes?id=&wait="""
+    wanted = list(dict.fromkeys(job_id(text) for text in request.query_params.getlist("id")))
+    if len(wanted) > MOST_OUTCOMES:
+        raise HTTPException(400, f"there are {len(wanted)} ids: {MOST_OUTCOMES} at most")
+    wait = number(request, "wait", 0, 0, LONGEST_WAIT)
+    client = state_of(request).client
+    for one in wanted:
+        if (await client.get_job(one)).queue != queue_of(request):
+            raise HTTPException(404, f"there is no message {one} in this queue")
+    ended = await client.wait_for_outcomes(wanted, timedelta(seconds=wait))
+    return answer([outcome_message(outcome) for outcome in ended])
+
+
+def outcome_message(outcome: JobOutcome) -> dict[str, Any]:
+    return {
+        "id": str(outcome.job_id),
+        "state": outcome.state,
+        "resolution": outcome.resolution,
+        "result": outcome.result,
+        "errorMessage": outcome.error_message,
+        "endedAt": epoch(outcome.ended_at) if outcome.ended_at else None,
+    }
+
+
 def dead_message(job: DeadJob) -> dict[str, Any]:
     return {
         "id": str(job.id),
@@ -326,6 +353,7 @@ ROUTES = [
     Route(API + "/queue/ack", ack, ["POST"]),
     Route(API + "/queue/nack", nack, ["POST"]),
     Route(API + "/queue/stats", stats),
+    Route(API + "/queue/outcomes", outcomes, acts=True),
     Route(API + "/queue/dlq", dead_all, ["GET", "DELETE"]),
     Route(API + "/queue/dlq/{id}", dead_by_id, ["GET", "DELETE"]),
     Route(API + "/queue/dlq/{id}/requeue", dead_requeue, ["POST"]),

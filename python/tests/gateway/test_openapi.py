@@ -56,4 +56,4 @@ def test_schemathesis_finds_nothing(gateway: Served, tmp_path: Path) -> None:
         capture_output=True, text=True, cwd=tmp_path, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout
-    assert "Selected: 11/12" in done.stdout
+    assert "Selected: 12/13" in done.stdout
