@@ -41,7 +41,7 @@ SQLALCHEMY = {
 """Classes that a client can join."""
 
 _NAMES_OF_TYPES = {
-    "bigint": "expected first_id job_id jobs_per_range last_id lease_token",
+    "bigint": "before_id expected first_id job_id jobs_per_range last_id lease_token",
     "bigint[]": "job_ids order_nos",
     "boolean": "dry_run enabled force include_busy oldest_first once_a_minute paused"
     " retry_backoff retryable was_executing",

@@ -23,6 +23,7 @@ STEPS = (
     contract.bury,
     contract.repair,
     contract.let_go,
+    contract.wait_for_jobs_of_others,
     contract.schedule,
     contract.look,
 )

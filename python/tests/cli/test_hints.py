@@ -13,7 +13,7 @@ from pgbaton.cli import _hints
 from pgbaton.cli._app import COMMANDS, GROUPS, name_of
 
 # Functions that hints name and that no command calls.
-ONLY_SQL = {"ended_jobs_offset", "grant_queue", "revoke_queue"}
+ONLY_SQL = {"ended_jobs_offset", "grant_queue", "job_dependencies", "revoke_queue"}
 HINT = re.compile(r"hint = (.*?);\n", re.DOTALL)
 TEXT = re.compile(r"'((?:[^']|'')*)'")
 PROGRAMS = [name_of(c) for c in COMMANDS] + [
