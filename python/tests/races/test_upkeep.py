@@ -101,6 +101,9 @@ def check_done(done: dict[str, Any], table: str, needs: dict[str, set[str]]) -> 
     hindered = {step for step, tables in needs.items() if table in tables}
     failed = done.get("failed", {})
     assert not set(failed) & (set(needs) - hindered), (table, failed)
+    if table == "queue_grant":  # whether the caller is narrowed cannot be seen: nothing is told
+        assert not set(done) - {"failed"}
+        return 0
     for step, counted in DONE_OF.items():
         if step not in hindered:
             assert done[counted] == 1, (table, step, done)
