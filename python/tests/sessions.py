@@ -103,6 +103,14 @@ class Session:
         """From now on a call that waits for a lock fails with 55P03."""
         self.rows("set lock_timeout = '2s'")
 
+    def stop_autovacuum(self) -> None:
+        """It may be at what a test before left: it locks tables, and its snapshot keeps dead entries."""
+        while self.rows("""
+            select pg_cancel_backend(a.pid) from pg_stat_activity as a
+            where a.backend_type = 'autovacuum worker' and a.datname = current_database()
+        """):
+            pass
+
     def enqueue(self, queue: str, key: str | None = None, **options: Any) -> int:
         names = ["queue", "singleton_key", *options]
         call = ", ".join(f"{name} => %s" for name in names)

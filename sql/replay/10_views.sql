@@ -12,7 +12,8 @@ select
 from pgbaton.span as s
 inner join pgbaton.job as j
     on
-        j.day between s.day and s.day and j.id between s.lo and s.hi and s.lo > j.id - 64 and s.hi < j.id + 64
+        j.day between s.day and s.day and j.id between s.lo and s.hi and s.lo > j.id - 64
+        and s.hi <= least(j.id, 9223372036854775744) + 63
         and s.lo >= j.id - 63 and j.id < s.lo + 64 and j.id > s.hi - 64
 cross join
     lateral (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import uuid
+from collections.abc import Callable
 from itertools import islice
 from typing import Any
 
@@ -274,17 +275,24 @@ def test_stopping_the_gateway_gives_everything_back(
 
 
 def test_streams_outlive_a_lost_database_connection(
-    gateway: Served, client: Client, queue: str, path: str, gateway_dsn: str
+    make_database: Callable[[str], str], template: str
 ) -> None:
-    with gateway.listen(f"{path}/listen") as stream:
-        assert next(stream).name == "ping"
-        with psycopg.connect(gateway_dsn, autocommit=True) as conn:
-            conn.execute(
-                "select pg_terminate_backend(pid, 60000) from pg_stat_activity where pid <>"
-                " pg_backend_pid() and application_name in ('pgbaton serve', 'pgbaton listener')"
-            )
-        job_id = client.enqueue_job(queue)
-        assert next(messages(stream))["id"] == str(job_id)
+    """In a database of its own: other gateways keep their connections."""
+    dsn = make_database(template)
+    with Client(dsn) as client, serving(dsn) as other:
+        client.create_queue("q")
+        with other.listen("/q/api/queue/listen?capacity=1") as stream:
+            job_id = client.enqueue_job("q")
+            assert next(messages(stream))["id"] == str(job_id)
+            other.post("/q/api/queue/ack", {"id": str(job_id)})
+            with psycopg.connect(dsn, autocommit=True) as conn:
+                conn.execute(
+                    "select pg_terminate_backend(pid, 60000) from pg_stat_activity"
+                    " where pid <> pg_backend_pid() and datname = current_database()"
+                    " and application_name in ('pgbaton serve', 'pgbaton listener')"
+                )
+            job_id = client.enqueue_job("q")
+            assert next(messages(stream))["id"] == str(job_id)
 
 
 def test_cleanup_interval(client: Client, gateway_dsn: str, queue: str) -> None:

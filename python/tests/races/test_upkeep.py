@@ -357,15 +357,6 @@ LEFT = {
 }
 
 
-def stop_autovacuum(db: Session) -> None:
-    """It may be at the tables of a test before, and a day in use is left for the next time."""
-    while db.rows("""
-        select pg_cancel_backend(a.pid) from pg_stat_activity as a
-        where a.backend_type = 'autovacuum worker' and a.datname = current_database()
-    """):
-        pass
-
-
 @pytest.mark.parametrize("code", ["23514", "22P02", "XX001"])
 @pytest.mark.parametrize("step", BAD_ROWS)
 def test_one_bad_row_costs_its_step_alone(
@@ -378,7 +369,7 @@ def test_one_bad_row_costs_its_step_alone(
         which = f"old.lo = {bad}"
     poison(code, what, which)
     for _ in range(2):
-        stop_autovacuum(db)
+        db.stop_autovacuum()  # a day in use is left for the next time
         done = db.one("select pgbaton.run_maintenance()")
         assert done.get("failed") == {step: f"{code}: poisoned"}, done
         [(status, detail)] = db.rows(STATUS)
