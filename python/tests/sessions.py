@@ -104,7 +104,7 @@ class Session:
         self.rows("set lock_timeout = '2s'")
 
     def stop_autovacuum(self) -> None:
-        """It may be at what a test before left: it locks tables, and its snapshot keeps dead entries."""
+        """It locks tables of a test before, and its snapshot keeps dead entries from going."""
         while self.rows("""
             select pg_cancel_backend(a.pid) from pg_stat_activity as a
             where a.backend_type = 'autovacuum worker' and a.datname = current_database()
