@@ -72,8 +72,8 @@ begin
         v_token := coalesce(v_token, nextval('pgbaton.lease_token_seq'));
         -- A later time than v_now: a job of a key is not claimed before the one before it has ended.
         v_claimed_at := pgbaton._now();
-        if v_picked.jobs = v_missing and cardinality(v_picked.los) = 0
-            and cardinality(v_picked.his) + cardinality(v_picked.lone_his) + ((v_picked.cut).lo is not null)::integer = 1
+        if cardinality(v_picked.los) = 0 and 1 = cardinality(v_picked.his) + cardinality(v_picked.lone_his)
+            + ((v_picked.cut).lo is not null)::integer
         then
             -- All from one span, as it is with small batches: the same as below, for one row.
             v_span := v_picked.cut;

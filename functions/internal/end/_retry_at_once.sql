@@ -46,5 +46,5 @@ begin
 end;
 $$;
 comment on function pgbaton._retry_at_once(text, bigint[], integer) is
-'What retry_job does, for those of these jobs, which the caller has locked, that need no place in the line of a key:
-all in one statement. Returns them.';
+'What retry_job does, for those of these jobs, which the caller has locked, that need no place in the line of a key,
+with few statements for all of them. Returns them.';

@@ -4,7 +4,9 @@ language plpgsql volatile
 as $$
 declare
     v_plain_ids integer[];
-    v_homes text[];
+    v_ready pgbaton.span[];
+    v_leased pgbaton.span[];
+    v_others pgbaton.span[];
     v_los bigint[];
 begin
     if not pgbaton._is_read_committed() then
@@ -17,41 +19,39 @@ begin
         select q.id from pgbaton.queue as q
         where q.id in (select s.queue_id from unnest(spans) as s) and q.policy = 'standard'
     );
-    v_homes := array(
-        select distinct case
+    select
+        array_agg(s::pgbaton.span) filter (where h.name = 'ready_span'),
+        array_agg(s::pgbaton.span) filter (where h.name = 'leased_span'),
+        array_agg(s::pgbaton.span) filter (where h.name = 'span')
+    into v_ready, v_leased, v_others
+    from unnest(spans) as s
+    cross join lateral (
+        select case
             when s.queue_id <> all (v_plain_ids) then 'span'
             when s.ready then 'ready_span'
             when s.lease_until is not null then 'leased_span'
             else 'span'
-        end
-        from unnest(spans) as s
-    );
-    if 'ready_span' = any (v_homes) then
-        insert into pgbaton.ready_span
-        select s.* from unnest(spans) as s where s.queue_id = any (v_plain_ids) and s.ready;
+        end as name
+        offset 0
+    ) as h;
+    if v_ready is not null then
+        insert into pgbaton.ready_span select s.* from unnest(v_ready) as s;
     end if;
-    if 'leased_span' = any (v_homes) then
-        insert into pgbaton.leased_span
-        select s.* from unnest(spans) as s where s.queue_id = any (v_plain_ids) and s.lease_until is not null;
+    if v_leased is not null then
+        insert into pgbaton.leased_span select s.* from unnest(v_leased) as s;
     end if;
-    if 'span' = any (v_homes) and may_be_refused then
+    if v_others is not null and may_be_refused then
         with put as (
-            insert into pgbaton.span
-            select s.* from unnest(spans) as s
-            where s.queue_id <> all (v_plain_ids) or (not s.ready and s.lease_until is null)
+            insert into pgbaton.span select s.* from unnest(v_others) as s
             on conflict do nothing
             returning lo
         )
         select array_agg(p.lo) into v_los from put as p;
         return array(
-            select s::pgbaton.span from unnest(spans) as s
-            where (s.queue_id <> all (v_plain_ids) or (not s.ready and s.lease_until is null))
-                and s.lo <> all (coalesce(v_los, '{}'))
+            select s::pgbaton.span from unnest(v_others) as s where s.lo <> all (coalesce(v_los, '{}'))
         );
-    elsif 'span' = any (v_homes) then
-        insert into pgbaton.span
-        select s.* from unnest(spans) as s
-        where s.queue_id <> all (v_plain_ids) or (not s.ready and s.lease_until is null);
+    elsif v_others is not null then
+        insert into pgbaton.span select s.* from unnest(v_others) as s;
     end if;
     return '{}';
 end;

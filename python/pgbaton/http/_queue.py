@@ -263,8 +263,9 @@ async def outcomes(request: Request) -> Response:
         raise HTTPException(400, f"there are {len(wanted)} ids: {MOST_OUTCOMES} at most")
     wait = number(request, "wait", 0, 0, LONGEST_WAIT)
     client = state_of(request).client
+    here = {job.id for job in await client.list_jobs(wanted) if job.queue == queue_of(request)}
     for one in wanted:
-        if (await client.get_job(one)).queue != queue_of(request):
+        if one not in here:
             raise HTTPException(404, f"there is no message {one} in this queue")
     ended = await client.wait_for_outcomes(wanted, timedelta(seconds=wait))
     return answer([outcome_message(outcome) for outcome in ended])
