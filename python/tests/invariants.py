@@ -9,8 +9,10 @@ import psycopg
 # Each query returns the rows that break its rule.
 RULES: dict[str, LiteralString] = {
     "live spans do not overlap": """
-        select a.lo, a.hi, b.lo, b.hi from pgbaton.span as a
-        inner join pgbaton.span as b on a.lo < b.lo and b.lo <= a.hi
+        select n.* from (
+            select s.lo, s.hi, lead(s.lo) over (order by s.lo) as next_lo from pgbaton.span as s
+        ) as n
+        where n.next_lo <= n.hi
     """,
     "a span stands for 1 to 64 jobs, with a key for one unless they wait and never ran": """
         select s.lo, s.hi, s.state, s.singleton_key from pgbaton.span as s

@@ -123,6 +123,7 @@ class Engine:
         self._lives = False
         self._state: Any = None
         self.counts = Counts()
+        self._may_be_listed = False
         self._is_introduced = False
         self._is_away = False
         """The last call did not reach the database."""
@@ -235,7 +236,12 @@ class Engine:
     async def _introduce(self) -> None:
         """The first calls: what goes wrong now was set up wrong, so nothing is tried again."""
         settings = self.settings
-        await self.client.worker_heartbeat(settings.worker_id, settings.capacity, settings.tags)
+        self._may_be_listed = True  # also when the call is broken off
+        try:
+            await self.client.worker_heartbeat(settings.worker_id, settings.capacity, settings.tags)
+        except Exception:
+            self._may_be_listed = False
+            raise
         async with self._connection.connection() as connection:
             info = connection.info
             self._database = (info.host, info.port, info.dbname)
@@ -264,7 +270,7 @@ class Engine:
         self._threads.close()
         try:
             await self._within_grace(*loops, *self._beside, *self._observing)
-            if loops:
+            if self._may_be_listed:
                 await self._within_grace(asyncio.create_task(self._leave()))
             if self._life is not None and self._lives:
                 await self._life.end(self._patience)

@@ -38,6 +38,17 @@ def test_where_jobs_stand(db: Session, sound: Callable[[], None]) -> None:
     sound()
 
 
+def test_a_span_in_the_wrong_home_is_noticed(db: Session, sound: Callable[[], None]) -> None:
+    db.rows("select pgbaton.create_queue('q')")
+    db.enqueue("q")
+    db.rows("""
+        with moved as (delete from pgbaton.ready_span as s returning s.*)
+        insert into pgbaton.span select m.* from moved as m
+    """)
+    with pytest.raises(AssertionError, match="a span stands where"):
+        sound()
+
+
 @pytest.mark.parametrize("what", ["claim", "complete", "release", "fail", "due"])
 @pytest.mark.parametrize("enabled", [True, False])
 def test_it_waits_for_what_moves_a_span(

@@ -101,9 +101,6 @@ def check_done(done: dict[str, Any], table: str, needs: dict[str, set[str]]) -> 
     hindered = {step for step, tables in needs.items() if table in tables}
     failed = done.get("failed", {})
     assert not set(failed) & (set(needs) - hindered), (table, failed)
-    if table == "queue_grant":  # whether the caller is narrowed cannot be seen: nothing is told
-        assert not set(done) - {"failed"}
-        return 0
     for step, counted in DONE_OF.items():
         if step not in hindered:
             assert done[counted] == 1, (table, step, done)
@@ -129,7 +126,10 @@ def test_a_table_that_somebody_has_locked(
         other.rows(f"lock table only pgbaton.{table} in access exclusive mode")  # type: ignore[arg-type]
         db.begin()
         done = db.one("select pgbaton.run_maintenance()")
-        done_steps += check_done(done, table, needs)
+        if table == "queue_grant":  # whether the caller is narrowed cannot be seen: nothing is told
+            assert not set(done) - {"failed"}
+        else:
+            done_steps += check_done(done, table, needs)
         failed_calls += "failed" in done
         other.rollback()
         if failed := done.get("failed"):

@@ -15,9 +15,10 @@ from typing import Any
 
 import psycopg
 import pytest
-from workers import Proxy, Running, running, wait_for_state, wait_until
+from workers import Proxy, running, wait_for_state, wait_until
 
 from pgbaton import Client, Counts, Fail, RunningJob, Snooze, UnknownQueue, Worker, task
+from pgbaton._runtime.engine import Engine
 
 HOUR = timedelta(hours=1)
 
@@ -179,14 +180,31 @@ def test_one_queue_that_ends_by_itself_ends_alone(dsn: str, client: Client) -> N
     worker = Worker(dsn, queue_capacity={"mail": 1})
     for queue in ("mail", "orders"):
         worker.handler(queue)(lambda job: None)
-    it = Running(worker)
-    wait_until(lambda: len(client.list_workers()) == 2)
-    assert worker._loop is not None
-    worker._loop.call_soon_threadsafe(worker._engines[1].stop)
-    wait_until(lambda: len(client.list_workers()) == 1)
-    assert not it.has_ended
-    it.stop()
-    it.join()
+    with running(worker) as it:
+        wait_until(lambda: len(client.list_workers()) == 2)
+        assert worker._loop is not None
+        worker._loop.call_soon_threadsafe(worker._engines[1].stop)
+        wait_until(lambda: len(client.list_workers()) == 1)
+        assert not it.has_ended
+
+
+def test_a_worker_that_is_stopped_as_it_begins_is_not_listed(
+    dsn: str, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After its first heartbeat, and before it takes jobs."""
+    begun = threading.Event()
+
+    async def never(_: Engine) -> Any:
+        begun.set()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(Engine, "_ordered_queues", never)
+    worker = Worker(dsn)
+    worker.handler("mail")(lambda job: None)
+    with running(worker):
+        assert begun.wait(30)
+        assert len(client.list_workers()) == 1
+    assert client.list_workers() == []
 
 
 def test_capacities_are_checked(worker: Worker) -> None:
