@@ -31,7 +31,7 @@ def work(job: RunningJob) -> Any:
         job.report_progress(50, "hanging")
         threading.Event().wait()
     if what == "leave a program":
-        subprocess.Popen(["sleep", "30"], close_fds=False)
+        subprocess.Popen(["sleep", "60"], close_fds=False)
         job.report_progress(50, "hanging")
         threading.Event().wait()
     if what == "set":
