@@ -20,7 +20,7 @@ as $$
 declare
     v_wanted pgbaton.queue := row(
         null, queue, policy, on_exhausted, max_attempts, retry_delay, retry_backoff, retry_delay_max, backoff_schedule,
-        lease, retention, dead_letter_retention, max_lanes, description, false, pgbaton._now()
+        lease, retention, dead_letter_retention, max_lanes, description, false, pgbaton._now(), false
     );
     v_existing pgbaton.queue;
 begin
@@ -47,6 +47,7 @@ begin
     v_wanted.id := v_existing.id;
     v_wanted.is_paused := v_existing.is_paused;
     v_wanted.created_at := v_existing.created_at;
+    v_wanted.is_limited := v_existing.is_limited;
     if v_wanted is distinct from v_existing then
         raise exception using
             errcode = 'PB007',

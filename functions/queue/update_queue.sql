@@ -30,6 +30,14 @@ begin
     if policy <> v_old.policy then
         perform pgbaton._require_no_live_jobs(v_old, 'pgbaton.set_fifo_mode() turns order on and off with jobs in it.');
     end if;
+    if policy <> v_old.policy and v_old.is_limited and exists (
+        select from pgbaton.queue_limit as l where l.queue_id = v_old.id and l.kind = 'key'
+    ) then
+        raise exception using
+            errcode = 'PB003',
+            message = format('queue "%s" has a key_limit, which is for policy singleton', queue),
+            hint = 'Call pgbaton.set_queue_limits() without a key_limit first.';
+    end if;
     v_new.policy := coalesce(policy, v_old.policy);
     v_new.on_exhausted := coalesce(on_exhausted, v_old.on_exhausted);
     v_new.max_attempts := coalesce(max_attempts, v_old.max_attempts);
@@ -69,4 +77,4 @@ job itself follows at once, for jobs that are there too: a lease or a wait for a
 on_exhausted => continue frees the keys that failed jobs block already (call it again for one that failed in that very
 moment); block holds for jobs that fail from then on. policy can change only while the queue has no live jobs:
 set_fifo_mode turns order on and off with jobs in it.
-Raises PB001, PB008 (policy, with live jobs), 22004 or 22023.';
+Raises PB001, PB003 (policy, with a key_limit), PB008 (policy, with live jobs), 22004 or 22023.';

@@ -20,6 +20,7 @@ declare
     v_queues constant record := pgbaton._claimable_queues(queues);
     v_sleepers_from constant bigint := pgbaton._sleepers_from();
     v_is_tending boolean := not pgbaton._is_tended(v_now);
+    v_open_ids integer[] := v_queues.ids;  -- whose limits let jobs start
     v_token bigint;
     v_picked record;
     v_span pgbaton.span;
@@ -27,6 +28,7 @@ declare
     v_line record;  -- lane and queue of v_span
     v_first_day date;
     v_last_day date;
+    v_is_unknown boolean;  -- limits of which it did not know
     v_claimed_at timestamptz;
     v_claimed bigint;
     v_missing integer := batch_size;
@@ -48,7 +50,12 @@ begin
             ), 0)) then
                 perform pgbaton._pass_released(pgbaton._released_from());
             end if;
-            v_picked := pgbaton._pick_spans(v_queues.ids, v_queues.plain_ids, job_types, v_tags, v_missing);
+            if v_queues.limited_ids is not null then
+                v_open_ids := pgbaton._open_queues(v_queues.ids, v_queues.limited_ids, v_now);
+            end if;
+            v_picked := pgbaton._pick_spans(
+                v_open_ids, v_queues.plain_ids, v_queues.limited_ids, job_types, v_tags, v_missing
+            );
             exit when v_picked.jobs > 0;
             if v_is_tending then
                 return;
@@ -82,10 +89,13 @@ begin
                 where s.hi = coalesce(v_picked.his[1], v_picked.lone_his[1])
                 returning s.* into v_span;
             end if;
-            select l.priority, l.job_type, l.tags, q.name, q.max_attempts, q.lease into v_line
+            select l.priority, l.job_type, l.tags, q.name, q.max_attempts, q.lease, q.is_limited into v_line
             from pgbaton.lane as l
             cross join lateral (select n.* from pgbaton.queue as n where n.id = l.queue_id offset 0) as q
             where l.id = v_span.lane_id;
+            if v_line.is_limited and v_picked.permits is null then
+                perform pgbaton._refuse_unlimited(v_line.name);
+            end if;
             v_span.lease_until := pgbaton._after(v_claimed_at, coalesce(lease, v_line.lease));
             insert into pgbaton.leased_span (
                 lo, hi, position, lease_token, lease_until, claimed_at, started_at, run_at, day, queue_id, lane_id, state,
@@ -96,6 +106,9 @@ begin
                 v_span.run_at, v_span.day, v_span.queue_id, v_span.lane_id, 'active', v_span.attempt + 1,
                 v_span.extra_attempts, false, v_span.singleton_key, worker_id
             );
+            if v_picked.permits is not null then
+                perform pgbaton._hold_permits(v_picked.permits, array[v_span], v_token, v_claimed_at);
+            end if;
             return query
             select
                 j.id, v_line.name, v_line.job_type, v_line.tags, v_line.priority, v_span.singleton_key,
@@ -115,8 +128,20 @@ begin
         end if;
         if cardinality(v_picked.los) > 0 then
             v_spans := v_spans || pgbaton._lease_in_order(v_picked.los, worker_id, v_token, v_claimed_at, lease);
+            if v_queues.limited_ids is not null then
+                perform pgbaton._share_keys(v_spans);
+            end if;
         end if;
-        select min(s.day), max(s.day) into v_first_day, v_last_day from unnest(v_spans) as s;
+        select min(s.day), max(s.day), bool_or(coalesce(s.queue_id <> all (v_queues.limited_ids), true) and q.is_limited)
+        into v_first_day, v_last_day, v_is_unknown
+        from unnest(v_spans) as s
+        cross join lateral (select n.is_limited from pgbaton.queue as n where n.id = s.queue_id offset 0) as q;
+        if v_is_unknown then
+            perform pgbaton._refuse_unlimited(q.name) from pgbaton.queue as q
+            where q.id in (select s.queue_id from unnest(v_spans) as s) and q.is_limited;
+        elsif v_picked.permits is not null then
+            perform pgbaton._hold_permits(v_picked.permits, v_spans, v_token, v_claimed_at);
+        end if;
         return query
         with in_line as (
             select
@@ -159,7 +184,8 @@ $$;
 comment on function pgbaton.claim_job_batch(text, text[], text[], text[], integer, interval) is
 'Leases up to batch_size jobs to a worker and returns them, none if none are claimable: of the queues (null:
 all), of the job types (null: all), that carry all of the tags ({}: all), by priority, then in line. At most
-one job of a FIFO key is out at a time. Within the batch, jobs without a key that one session enqueued one by
+one job of a FIFO key is out at a time, and never more than the limits of its queue allow (set_queue_limits). Within the batch, jobs without a key that one session enqueued one by
 one come together. lease (default: the queue''s) is how long they are held; every later call carries the
 lease_token.
-Raises PB001 for an unknown queue; 22004 or 22023 for a bad argument.';
+Raises PB001 for an unknown queue; 22004 or 22023 for a bad argument; 40001 when its queue gets its first limits in that very
+moment.';

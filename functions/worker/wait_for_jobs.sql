@@ -20,6 +20,7 @@ declare
     v_from constant bigint := pgbaton._sleepers_from();
     v_is_tending boolean := not pgbaton._is_tended(v_now);
     v_is_known boolean;
+    v_open_ids integer[] := v_queues.ids;  -- whose limits let jobs start
     v_next_moment timestamptz;
     v_sleeper pgbaton.sleeper;
 begin
@@ -49,7 +50,10 @@ begin
             v_sleeper.seen_from := coalesce(v_sleeper.seen_from, pg_current_xact_id());
             v_sleeper.is_settled := pgbaton._is_seen_by_all(v_sleeper.seen_from);
         end if;
-        if (pgbaton._lane_heads(v_queues.ids, v_queues.plain_ids, job_types, v_tags, 1)).lane_ids is not null then
+        if v_queues.limited_ids is not null then
+            v_open_ids := pgbaton._open_queues(v_queues.ids, v_queues.limited_ids, v_now);
+        end if;
+        if (pgbaton._lane_heads(v_open_ids, v_queues.plain_ids, job_types, v_tags, 1)).lane_ids is not null then
             wait := '0';
             exit;
         end if;
@@ -59,6 +63,15 @@ begin
             (select min(q.lease) from pgbaton.queue as q where q.id = any (v_queues.ids))
         );
         v_next_moment := pgbaton._next_moment(v_queues.ids, pgbaton._after(v_now, wait));
+        if cardinality(v_open_ids) < cardinality(v_queues.ids) then
+            -- The first rate that lets a job start for which it asks.
+            v_next_moment := least(v_next_moment, (
+                select min(pgbaton._next_start(u.id, v_now)) from unnest(v_queues.limited_ids) as u (id)
+                where u.id <> all (v_open_ids) and (pgbaton._lane_heads(
+                    array[u.id], v_queues.plain_ids, job_types, v_tags, 1
+                )).lane_ids is not null
+            ));
+        end if;
         exit when v_is_tending or v_next_moment > v_now or v_next_moment is null;
         v_is_tending := true;
     end loop;
@@ -82,7 +95,7 @@ comment on function pgbaton.wait_for_jobs(text, text[], text[], text[], interval
 'Says that a worker goes to sleep until there is work for it. It calls this in a transaction of its own, sleeps for wait
 or until it is notified on channel (the same each time for a role and worker_id: listen first, then call again), and
 calls this again or claims, at once when wait is 0. Who makes a job of its filter claimable, or due before the wait is
-over, notifies it in that commit, once: until it calls again it is notified no more. wait ends with the next due time
-or lease of its queues and is never longer than max_wait (default: 30 s). It is 0.2 s at most on the first call after
+over, notifies it in that commit, once: until it calls again it is notified no more. wait ends with the next due time,
+lease or start that a rate allows of its queues and is never longer than max_wait (default: 30 s). It is 0.2 s at most on the first call after
 a claim or a notification, and for as long as an open transaction may make a job claimable without having seen that it
 sleeps. It does the upkeep that a claim does. Raises PB001, 22004 or 22023.';

@@ -99,6 +99,8 @@ insert into call values
 ('list_queues', 'operate', $$(select queue from pgbaton.list_queues())$$, '(mine)'),
 ('update_queue', 'operate', $$pgbaton.update_queue('theirs', max_attempts => 9)$$, 'PB009'),
 ('drop_queue', 'operate', $$pgbaton.drop_queue('theirs', true)$$, 'PB009'),
+('set_queue_limits', 'operate', $$pgbaton.set_queue_limits('theirs', max_running => 1)$$, 'PB009'),
+('list_queue_limits', 'operate', $$(select count(*) from pgbaton.list_queue_limits())$$, '(0)'),
 ('set_fifo_mode', 'operate', $$pgbaton.set_fifo_mode('theirs', true)$$, 'PB009'),
 ('pause_queue', 'operate', $$pgbaton.pause_queue('theirs')$$, 'PB009'),
 ('resume_queue', 'operate', $$pgbaton.resume_queue('theirs')$$, 'PB009'),

@@ -25,7 +25,7 @@ from (
     }'),
     ('operator', '{
         create_queue,create_fifo_queue,update_queue,set_fifo_mode,pause_queue,resume_queue,pause_key,resume_key,drop_queue,
-        list_queues,grant_queue,revoke_queue,
+        list_queues,set_queue_limits,list_queue_limits,grant_queue,revoke_queue,
         blocked_keys,cancel_jobs,cleanup_expired_jobs,create_schedule,delete_dead_job,delete_job,delete_jobs,drop_schedule,
         get_blocked_keys,get_dead_job,kv_delete,list_dead_jobs,list_schedules,pause_schedule,purge_dead_jobs,
         change_priority,requeue_dead_job,reschedule_job,reset_fifo_key,reset_running_jobs,retry_job,retry_jobs,skip_job,

@@ -38,6 +38,7 @@ __all__ = [
     "OnExhausted",
     "PausedKeyInfo",
     "QueueInfo",
+    "QueueLimits",
     "QueuePolicy",
     "QueueStat",
     "ScheduleInfo",
@@ -104,6 +105,23 @@ class QueueInfo:
     description: str | None
     is_paused: bool
     created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class QueueLimits:
+    """The limits of a queue, as `set_queue_limits` took them, and how far they are used."""
+
+    queue: str
+    max_running: int | None
+    running: int | None
+    """Jobs that are with workers now; None without max_running."""
+    key_limit: int | None
+    rate_count: int | None
+    rate_interval: timedelta | None
+    rate_burst: int | None
+    """rate_count if none was given."""
+    next_start_at: datetime | None
+    """When the rate lets the next job start; None if it does now, or if there is no rate."""
 
 
 @dataclass(frozen=True, slots=True)

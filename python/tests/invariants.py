@@ -77,7 +77,9 @@ RULES: dict[str, LiteralString] = {
     "of the policies singleton and stately whoever runs or may run holds its key": """
         select s.lo, s.state, s.held_key from pgbaton.span as s
         where s.policy in ('singleton', 'stately') and (
-            (s.held_key is null and (s.ready or s.state in ('active', 'cancelling')))
+            -- Or runs beside the holder, under a key_limit.
+            (s.held_key is null and coalesce(s.slot >= -100, true)
+                and (s.ready or s.state in ('active', 'cancelling')))
             or (s.held_key is not null and s.state in ('waiting', 'failed'))
             or s.held_key <> s.singleton_key
         )
@@ -91,7 +93,7 @@ RULES: dict[str, LiteralString] = {
         where w.state = 'waiting' and not exists (
             select from pgbaton.span as h
             where h.queue_id = w.queue_id and h.held_key = w.singleton_key
-        ) and not exists (
+        ) and not pgbaton._is_full(w.queue_id, w.singleton_key) and not exists (
             select from pgbaton.baton_release as r
             where r.queue_id = w.queue_id and r.singleton_key = w.singleton_key
         )
@@ -100,6 +102,26 @@ RULES: dict[str, LiteralString] = {
         select s.lo, s.policy, s.state, s.held_key, s.slot from pgbaton.span as s
         where s.slot is distinct from
             pgbaton._slot(s.policy, s.state, s.claimed_at, s.attempt, s.held_key, s.lo)
+            and not (coalesce(s.slot < -100, false) and s.held_key is null
+                and s.policy = 'singleton' and s.state in ('active', 'cancelling'))
+    """,
+    "each job that runs has a place under the limit of its queue, and nobody else has": """
+        select l.queue_id, l.size, u.places, r.jobs from pgbaton.queue_limit as l
+        cross join lateral (
+            select count(*) filter (where p.used > 0) as places
+            from pgbaton._permits(l.queue_id, 'running', pgbaton._now()) as p
+        ) as u
+        cross join lateral (
+            select coalesce(sum(s.hi - s.lo + 1), 0) as jobs from pgbaton.held_span as s
+            where s.queue_id = l.queue_id
+        ) as r
+        where l.kind = 'running' and u.places <> r.jobs
+    """,
+    "who may start of a key has a place under its limit": """
+        select s.lo, s.state from pgbaton.span as s
+        where s.policy = 'singleton' and s.held_key is not null
+            and s.state not in ('active', 'cancelling')
+            and pgbaton._is_full(s.queue_id, s.singleton_key)
     """,
     "ready means claimable; what is not ready waits for its time": """
         select s.lo, s.state, s.ready, s.run_at from pgbaton.span as s

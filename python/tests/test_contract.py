@@ -231,6 +231,21 @@ def make_queues(client: Client) -> None:
         assert {name: getattr(info, name) for name in SETTINGS} == as_read
     client.create_queue("mail", retry_delay=timedelta(0), retry_backoff=False)
     client.create_fifo_queue("orders", max_attempts=1)
+    client.set_queue_limits("mail", max_running=3, rate_count=10, rate_interval="1 minute")
+    client.set_queue_limits("changed")
+    [limits] = client.list_queue_limits()
+    assert (limits.queue, limits.max_running, limits.running) == ("mail", 3, 0)
+    assert (limits.rate_count, limits.rate_interval) == (10, timedelta(minutes=1))
+    assert (limits.rate_burst, limits.key_limit, limits.next_start_at) == (10, None, None)
+    client.create_queue("shared", "singleton")
+    client.set_queue_limits("shared", key_limit=2)
+    client.set_queue_limits("mail", rate_count=4, rate_interval="1 s", rate_burst=2)
+    assert [(limits.key_limit, limits.rate_burst) for limits in client.list_queue_limits()] == [
+        (None, 2),
+        (2, None),
+    ]
+    client.set_queue_limits("mail")
+    client.drop_queue("shared")
     client.pause_queue("mail")
     assert [info.queue for info in client.list_queues() if info.is_paused] == ["mail"]
     client.resume_queue("mail")

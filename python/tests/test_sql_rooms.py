@@ -10,7 +10,7 @@ from pgbaton import _assemble
 # From the ground up: a room is a folder, and its functions call each other and lower floors only.
 FLOORS = [
     ["time"],
-    ["check"],
+    ["check", "limits"],
     ["find", "who"],
     ["spans", "wake"],
     ["claim", "keys"],

@@ -158,6 +158,25 @@ create type pgbaton.queue_info as (
 );
 comment on type pgbaton.queue_info is 'A queue and its settings.';
 
+create type pgbaton.limit_kind as enum ('running', 'rate', 'burst', 'key');
+comment on type pgbaton.limit_kind is
+'What a limit of a queue counts. running: jobs that are with workers; rate: starts within an interval; burst: starts
+within a part of that interval; key: jobs of one key that are with workers.';
+
+create type pgbaton.queue_limits as (
+    queue text,
+    max_running integer,
+    running bigint,
+    key_limit integer,
+    rate_count integer,
+    rate_interval interval,
+    rate_burst integer,
+    next_start_at timestamptz
+);
+comment on type pgbaton.queue_limits is
+'The limits of a queue. running: jobs that are with workers now, null without max_running. next_start_at: when the rate
+lets the next job start, null when it does now or when there is no rate.';
+
 create type pgbaton.blocked_key as (
     queue text,
     singleton_key text,

@@ -34,7 +34,8 @@ create table pgbaton.queue (
     max_lanes integer not null,
     description text,
     is_paused boolean not null default false,
-    created_at timestamptz not null
+    created_at timestamptz not null,
+    is_limited boolean not null default false
 );
 comment on table pgbaton.queue is 'Queues and their defaults. Small and read by every call.';
 comment on column pgbaton.queue.id is
@@ -55,6 +56,7 @@ comment on column pgbaton.queue.max_lanes is 'Most distinct (priority, job_type,
 comment on column pgbaton.queue.description is 'A note for people.';
 comment on column pgbaton.queue.is_paused is 'A paused queue takes jobs and hands out none.';
 comment on column pgbaton.queue.created_at is 'When it was made.';
+comment on column pgbaton.queue.is_limited is 'Whether it has rows in queue_limit.';
 
 create table pgbaton.lane (
     id integer generated always as identity primary key,

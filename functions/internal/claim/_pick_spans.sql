@@ -1,7 +1,7 @@
 create or replace function pgbaton._pick_spans(
-    queue_ids integer[], plain_ids integer[], job_types text[], tags text[], batch_size integer,
+    queue_ids integer[], plain_ids integer[], limited_ids integer[], job_types text[], tags text[], batch_size integer,
     out his bigint[], out lone_his bigint[], out cut pgbaton.span, out los bigint[], out jobs bigint,
-    out has_twins boolean
+    out has_twins boolean, out permits pgbaton.permit[]
 )
 language plpgsql volatile
 as $$
@@ -24,10 +24,16 @@ declare
     v_span record;
     v_keys text[] := '{}';
     v_missing bigint := batch_size;
+    v_room bigint;  -- how many jobs of a span may be taken
+    v_gate integer;  -- which of limited_ids
+    v_admitted bigint[];  -- of each of them
 begin
     his := '{}';
     los := '{}';
     lone_his := '{}';
+    if limited_ids is not null then
+        v_admitted := array_fill(0::bigint, array[cardinality(limited_ids)]);
+    end if;
     v_lanes := pgbaton._lane_heads(queue_ids, plain_ids, job_types, tags, batch_size);
 
     loop
@@ -46,12 +52,29 @@ begin
             exit when v_lanes.heads[v_lane] is null;
         end if;
 
+        v_gate := case when limited_ids is not null then array_position(limited_ids, v_lanes.of_queues[v_lane]) end;
+        v_room := v_missing;
         -- One by one: locking more spans than are needed would starve the other workers.
         if v_lanes.are_plain[v_lane] then
             open v_plain(v_lanes.lane_ids[v_lane], v_lanes.heads[v_lane], v_until);
             while v_missing > 0 loop
                 fetch v_plain into v_span;
                 exit when not found;
+                if v_gate is not null then
+                    v_room := least(v_missing, v_span.hi - v_span.lo + 1);
+                    select a.permits, a.admitted into permits, v_room
+                    from pgbaton._admit(limited_ids[v_gate], v_room, v_admitted[v_gate], permits) as a;
+                    v_admitted[v_gate] := v_admitted[v_gate] + v_room;
+                    exit when v_room = 0;
+                    if v_room < v_missing and v_room <= v_span.hi - v_span.lo then
+                        -- The rest stays in line, and other queues go on.
+                        perform pgbaton._split_ready(v_span.hi, v_room);
+                        his := his || (v_span.lo + v_room - 1);
+                        v_missing := v_missing - v_room;
+                        v_room := 0;
+                        exit;
+                    end if;
+                end if;
                 if v_span.hi - v_span.lo >= v_missing then  -- it has more
                     update pgbaton.ready_span as s set lo = s.lo + v_missing
                     where s.hi = v_span.hi
@@ -75,13 +98,24 @@ begin
             while v_missing > 0 loop
                 fetch v_ordered into v_span;
                 exit when not found;
+                v_room := least(v_missing, v_span.hi - v_span.lo + 1);
+                if v_gate is not null then
+                    select a.permits, a.admitted into permits, v_room
+                    from pgbaton._admit(limited_ids[v_gate], v_room, v_admitted[v_gate], permits) as a;
+                    v_admitted[v_gate] := v_admitted[v_gate] + v_room;
+                    exit when v_room = 0;
+                end if;
                 los := los || v_span.lo;
                 if v_span.held_key is not null then
                     v_keys := v_keys || v_span.held_key;
                 end if;
-                v_missing := v_missing - (v_span.hi - v_span.lo + 1);
-                if v_missing < 0 then
-                    perform pgbaton._split(v_span.lo, v_span.hi + v_missing);
+                v_missing := v_missing - v_room;
+                if v_room <= v_span.hi - v_span.lo then
+                    perform pgbaton._split(v_span.lo, v_span.lo + v_room - 1);
+                    if v_missing > 0 then  -- the rest stays in line
+                        v_room := 0;
+                        exit;
+                    end if;
                 end if;
             end loop;
             close v_ordered;
@@ -93,6 +127,15 @@ begin
             v_lanes.steps[v_lane] := null;
         end if;
         exit when v_missing <= 0;
+        if v_gate is not null and v_room = 0 then
+            -- Of this queue no more may start.
+            v_lanes.heads := array(
+                select case when h.queue_id is distinct from limited_ids[v_gate] then h.head end
+                from unnest(v_lanes.of_queues, v_lanes.heads) with ordinality as h (queue_id, head, ordinal)
+                order by h.ordinal
+            );
+            continue;
+        end if;
         v_lanes.heads[v_lane] := case
             when v_until = v_last then null
             when v_lanes.are_plain[v_lane] then (
@@ -114,9 +157,9 @@ begin
         and cardinality(v_keys) > (select count(distinct k.key) from unnest(v_keys) as k (key));
 end;
 $$;
-comment on function pgbaton._pick_spans(integer[], integer[], text[], text[], integer) is
+comment on function pgbaton._pick_spans(integer[], integer[], integer[], text[], text[], integer) is
 'Locks the spans of the next batch_size claimable jobs, over all lanes that match by priority and position.
 Of standard queues (plain_ids) these are the spans of ready_span that end with lone_his, each of one job without a key that
 nobody had yet, those that end with his, and what was cut off the front of another one.
 Of all others they are the spans that begin with los. jobs: how many they are. has_twins: two of them hold keys of one
-name.';
+name. permits: what it locked for those of limited queues, see _admit; null if there are none.';

@@ -40,6 +40,12 @@ begin
     if v_span.held_key is not null then
         perform pgbaton._pass_batons_of(array[v_span]);
     end if;
+    if pg_sequence_last_value('pgbaton.permit_seq') is not null then
+        if v_span.slot < -100 or exists (select from pgbaton.queue_limit as l where l.queue_id = v_span.queue_id) then
+            v_span.hi := v_span.lo;
+            perform pgbaton._free_places(array[v_span]);
+        end if;
+    end if;
     if pg_sequence_last_value('pgbaton.edge_seq') is not null then
         -- Nearly always nobody does: then this is all.
         if not pgbaton._is_read_committed()

@@ -47,13 +47,13 @@ begin
                 j.again_at <= v_now and ((j.span).policy is null or (j.span).held_key is null) and not l.is_beside,
                 false
             ) as is_ready,
-            j.again_at is not null and l.is_beside as is_back_in_line
+            l.is_beside and coalesce(j.again_at <= v_now or (j.span).policy is null and j.again_at is not null, false)
+            as is_back_in_line
         from judged as j
-        -- It ran beside the holder of its key when set_fifo_mode put the queue in order.
+        -- It ran beside the holder of its key, by key_limit or when set_fifo_mode put the queue in order.
         cross join lateral (
             select
-                (j.span).policy is null and (j.span).key_position is not null and (j.span).held_key is null
-                as is_beside
+                (j.span).key_position is not null and (j.span).held_key is null as is_beside
         ) as l
     ), back as materialized (
         select row(
@@ -141,6 +141,9 @@ begin
     end if;
     perform pgbaton._pass_batons_of(v_opened);
     perform pgbaton._release_keys(v_line_queue_ids, v_line_keys);
+    if pg_sequence_last_value('pgbaton.permit_seq') is not null then
+        perform pgbaton._free_places(spans);
+    end if;
     if pg_sequence_last_value('pgbaton.edge_seq') is not null then
         perform pgbaton._tell_children(spans, false);
     end if;

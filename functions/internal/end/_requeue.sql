@@ -18,12 +18,15 @@ begin
             v_is_ready and not b.is_beside, s.singleton_key, b.held_key, s.worker_id, s.policy
         )::pgbaton.span
         from unnest(spans) as s
-        -- It ran beside the holder of its key when set_fifo_mode put the queue in order: back into line.
+        -- It ran beside the holder of its key, by key_limit or when set_fifo_mode put the queue in order: back into line.
         cross join lateral (
             select
                 l.is_beside, case when l.is_beside then 'waiting' else _requeue.state end as state,
                 case when v_is_ready or s.policy is null then s.held_key end as held_key
-            from (select s.policy is null and s.key_position is not null and s.held_key is null as is_beside) as l
+            from (
+                select s.key_position is not null and s.held_key is null and (s.policy is null or v_is_ready)
+                as is_beside
+            ) as l
             offset 0
         ) as b
     ), may_be_refused => true);
@@ -39,6 +42,9 @@ begin
             v_refused, array(select r.lo from unnest(v_refused) as r),
             array_fill('another job of its key waits to be retried'::text, array[cardinality(v_refused)]), false, null
         );
+    end if;
+    if pg_sequence_last_value('pgbaton.permit_seq') is not null then
+        perform pgbaton._free_places(spans);
     end if;
     perform pgbaton._release_keys(array_agg(s.queue_id), array_agg(s.singleton_key))
     from unnest(spans) as s

@@ -9,7 +9,13 @@ declare
 begin
     select array_agg(s.queue_id), array_agg(s.held_key), array_agg(
         -- A job that was retried after its key had gone on without it stands in front of the holder.
-        case q.on_exhausted when 'block' then s.key_position else 0 end
+        -- So may one that ran beside the holder.
+        case
+            when q.on_exhausted = 'block' and not (q.is_limited and exists (
+                select from pgbaton.queue_limit as l where l.queue_id = q.id and l.kind = 'key'
+            )) then s.key_position
+            else 0
+        end
     )
     into v_queue_ids, v_keys, v_places
     from unnest(spans) as s

@@ -6,7 +6,13 @@ declare
     v_holder constant pgbaton.span := pgbaton._holder(queue.id, job.singleton_key);
     v_since constant timestamptz := coalesce(v_holder.changed_at, v_holder.claimed_at);
 begin
-    if v_holder.lo is null then
+    if v_holder.lo is null and pgbaton._is_full(queue.id, coalesce(job.singleton_key, '')) then
+        return format(
+            'Job %s waits: as many jobs of its key "%s" run as the limit of queue "%s" allows. It starts when one of '
+            'them ends. pgbaton.set_queue_limits(%L, …) changes that.',
+            job.id, job.singleton_key, queue.name, queue.name
+        );
+    elsif v_holder.lo is null then
         return format(
             'Job %s waits for the baton of key "%s", which nobody holds: '
             'the next claim passes it on once open producers have ended.',

@@ -1,4 +1,6 @@
-create or replace function pgbaton._claimable_queues(queues text[], out ids integer[], out plain_ids integer[])
+create or replace function pgbaton._claimable_queues(
+    queues text[], out ids integer[], out plain_ids integer[], out limited_ids integer[]
+)
 language plpgsql volatile
 as $$
 declare
@@ -11,7 +13,10 @@ begin
     end if;
     if queues is null then
         v_allowed := pgbaton._allowed_queues('work');
-        select array_agg(q.id), array_agg(q.id) filter (where q.policy = 'standard') into ids, plain_ids
+        select
+            array_agg(q.id), array_agg(q.id) filter (where q.policy = 'standard'),
+            array_agg(q.id) filter (where q.is_limited)
+        into ids, plain_ids, limited_ids
         from pgbaton.queue as q
         where not q.is_paused and (v_allowed is null or q.id = any (v_allowed));
         return;
@@ -25,7 +30,8 @@ begin
     end if;
     select
         array_agg(q.id) filter (where not q.is_paused) as ids,
-        array_agg(q.id) filter (where not q.is_paused and q.policy = 'standard') as plain_ids, count(*) as number,
+        array_agg(q.id) filter (where not q.is_paused and q.policy = 'standard') as plain_ids,
+        array_agg(q.id) filter (where not q.is_paused and q.is_limited) as limited_ids, count(*) as number,
         exists (select from pgbaton.queue_grant) as has_grants
     into v_found
     from pgbaton.queue as q
@@ -44,9 +50,9 @@ begin
     end if;
     ids := v_found.ids;
     plain_ids := v_found.plain_ids;
+    limited_ids := v_found.limited_ids;
 end;
 $$;
 comment on function pgbaton._claimable_queues(text[]) is
 'Ids of those of the queues (null: all) that are not paused, null if there are none, and which of them are standard
-queues. Raises PB001 for an unknown one, PB009, 22023 for
-an empty list or a null, 2202E for one of several dimensions, 40001 when one was changed since an older snapshot.';
+queues, and which have limits. Raises PB001 for an unknown one, PB009, 22023 for an empty list or a null, 2202E for one of several dimensions, 40001 when one was changed since an older snapshot.';

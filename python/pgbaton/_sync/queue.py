@@ -17,7 +17,7 @@ from pgbaton._arguments import (
     text,
 )
 from pgbaton._sync.caller import Caller
-from pgbaton.models import OnExhausted, QueueInfo, QueuePolicy
+from pgbaton.models import OnExhausted, QueueInfo, QueueLimits, QueuePolicy
 
 
 class QueueCalls(Caller):
@@ -219,6 +219,55 @@ class QueueCalls(Caller):
             {"queue": text(queue), "enabled": boolean(enabled)},
             force=boolean(force),
         )
+
+    def set_queue_limits(
+        self,
+        queue: str,
+        max_running: int | None = None,
+        key_limit: int | None = None,
+        rate_count: int | None = None,
+        rate_interval: Interval | None = None,
+        rate_burst: int | None = None,
+    ) -> None:
+        """Sets all limits of a queue, over all workers; None is no limit.
+
+        Lower limits end nothing: no job starts until what runs, or started within the interval,
+        is below them. Jobs that have to wait stay where they are, at no attempt.
+
+        Args:
+            queue (str): its name.
+            max_running (int): at most so many of its jobs are with workers at once, 1 to 1000.
+            key_limit (int): of each singleton_key at most so many, 1 to 1000, in a queue of policy
+                singleton, where it is 1 by itself.
+            rate_count (int): in no interval of the length of rate_interval, wherever it begins, do
+                more jobs start than that; each attempt is a start. 1 to 1000000.
+            rate_interval (timedelta): above 0, at most 31 days.
+            rate_burst (int): of these at most so many within interval * burst / count; a divisor of
+                rate_count, which it is by default.
+
+        Raises:
+            UnknownQueue: there is no such queue.
+            InvalidState: key_limit, and its policy is another one than singleton.
+            NotPermitted: grants narrow the role.
+            psycopg.errors.InvalidParameterValue: a limit is out of range, or half of a rate.
+        """
+        self._run(
+            "set_queue_limits",
+            {"queue": text(queue)},
+            max_running=integer(max_running),
+            key_limit=integer(key_limit),
+            rate_count=integer(rate_count),
+            rate_interval=interval(rate_interval),
+            rate_burst=integer(rate_burst),
+        )
+
+    def list_queue_limits(self) -> list[QueueLimits]:
+        """The queues that have limits, with what runs now and when the next job may start.
+
+        Returns:
+            list[QueueLimits]: by name.
+        """
+        return self._rows(QueueLimits, "list_queue_limits", {})
 
     def list_queues(self) -> list[QueueInfo]:
         """All queues with their settings.

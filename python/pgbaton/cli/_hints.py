@@ -16,6 +16,7 @@ COMMANDS = {
     "list_queues": "queue list",
     "list_schedules": "schedule list",
     "pause_queue": "queue pause",
+    "set_queue_limits": "queue limit",
     "why_not_running": "job why",
 }
 """The command for each function that the server's hints name; some have none."""

@@ -163,6 +163,58 @@ def show(queue: Queue, dsn: Dsn = "", as_json: AsJson = False) -> None:
     print_record(info, as_json)
 
 
+def limit(
+    queue: Queue,
+    max_running: Annotated[
+        int | None, typer.Option(help="Jobs that are with workers at once, at most.")
+    ] = None,
+    key_limit: Annotated[
+        int | None, typer.Option(help="The same of each key; the policy is singleton.")
+    ] = None,
+    rate_count: Annotated[
+        int | None, typer.Option("--rate-count", "--rate", help="Starts in any --per, at most.")
+    ] = None,
+    rate_interval: Annotated[
+        str | None,
+        typer.Option("--rate-interval", "--per", help="Interval, for example '1 minute'."),
+    ] = None,
+    rate_burst: Annotated[
+        int | None,
+        typer.Option("--rate-burst", "--burst", help="Of --rate at most so many close together."),
+    ] = None,
+    dsn: Dsn = "",
+    as_json: AsJson = False,
+) -> None:
+    """Set all limits of a queue; what is not named has none."""
+    with client_of(dsn) as client:
+        client.set_queue_limits(
+            queue,
+            max_running=max_running,
+            key_limit=key_limit,
+            rate_count=rate_count,
+            rate_interval=rate_interval,
+            rate_burst=rate_burst,
+        )
+    print_done({"queue": queue}, f"the limits of queue {queue} are set", as_json)
+
+
+def limits(dsn: Dsn = "", as_json: AsJson = False) -> None:
+    """Queues that have limits, and how far they are used."""
+    with client_of(dsn) as client:
+        rows = client.list_queue_limits()
+    columns = [
+        "queue",
+        "max_running",
+        "running",
+        "key_limit",
+        "rate_count",
+        "rate_interval",
+        "rate_burst",
+        "next_start_at",
+    ]
+    print_rows(rows, columns, as_json, "no queue has limits")
+
+
 def pause(
     queue: Queue,
     key: Annotated[
@@ -217,4 +269,14 @@ def drop(
     print_done({"queue": queue}, f"queue {queue} is gone", as_json)
 
 
-COMMANDS: list[Callable[..., Any]] = [create, update, list_, show, pause, resume, drop]
+COMMANDS: list[Callable[..., Any]] = [
+    create,
+    update,
+    list_,
+    show,
+    limit,
+    limits,
+    pause,
+    resume,
+    drop,
+]

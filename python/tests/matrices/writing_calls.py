@@ -280,6 +280,10 @@ RECIPES: dict[str, dict[str, str]] = {
         "policy": "select pgbaton.update_queue(%(beside)s, 'fifo')",
         "lease": "select pgbaton.update_queue(%(queue)s, lease => '1 minute')",
     },
+    "set_queue_limits": {
+        "": "select pgbaton.set_queue_limits(%(queue)s, 1, null, 5, '1 hour')",
+        "none": "select pgbaton.set_queue_limits(%(queue)s)",
+    },
     "set_fifo_mode": {
         "off": "select pgbaton.set_fifo_mode(%(queue)s, false, true)",
         "on": "select pgbaton.set_fifo_mode(%(queue)s, true)",

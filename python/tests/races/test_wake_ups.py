@@ -29,12 +29,14 @@ NEVER = {
         subscribe unsubscribe create_schedule drop_schedule pause_schedule kv_delete start_jobs
         report_progress extend_leases worker_heartbeat spark_begin spark_stage spark_abort spark_gc
         note_enqueue_counts claim_job_batch wait_for_jobs cleanup_expired_jobs two_phase_backoff
-        why_not_running unregister_worker parent_outcomes blocked_jobs job_dependencies""",
+        why_not_running unregister_worker parent_outcomes blocked_jobs job_dependencies
+        list_queue_limits""",
     "the trigger of the view enqueue_inbox, which is tried": "enqueue_inbox_rows",
     "what it makes due or takes back, a sleeper's own look does as well: by the clock, below":
         "run_maintenance recover_stale_jobs",
     "another role's queues: test_a_grant_wakes": "grant_queue revoke_queue",
     "leases only: test_a_shorter_lease_wakes": "update_queue",
+    "limits, in test_limits.py": "set_queue_limits",
     "it was claimable before: test_a_job_that_changes_its_lane_is_not_missed": "change_priority",
     "test_order_that_is_given_up_wakes, since it waits for open producers": "set_fifo_mode",
 }  # fmt: skip

@@ -1,0 +1,41 @@
+create or replace function pgbaton._check_limits(
+    max_running integer, key_limit integer, rate_count integer, rate_interval interval, rate_burst integer
+)
+returns void
+language plpgsql immutable parallel safe
+as $$
+begin
+    if max_running not between 1 and 1000 or key_limit not between 1 and 1000 then
+        raise exception using
+            errcode = 'invalid_parameter_value',
+            message = format('max_running of %s or key_limit of %s is out of range', max_running, key_limit),
+            hint = 'Pass 1 to 1000, or null for no limit; pgbaton.pause_queue() keeps a queue from starting any.';
+    end if;
+    if num_nonnulls(rate_count, rate_interval) = 1 or (rate_count is null and rate_burst is not null) then
+        raise exception using
+            errcode = 'invalid_parameter_value',
+            message = 'a part of the rate is missing',
+            hint = 'Pass rate_count and rate_interval together, or neither; rate_burst only with them.';
+    end if;
+    if rate_count not between 1 and 1000000 then
+        raise exception using
+            errcode = 'invalid_parameter_value',
+            message = format('rate_count of %s is out of range', rate_count),
+            hint = 'Pass 1 to 1000000, or null for no rate.';
+    end if;
+    if rate_interval <= '0' or rate_interval > '31 days' then
+        raise exception using
+            errcode = 'invalid_parameter_value',
+            message = format('rate_interval of %s is out of range', rate_interval),
+            hint = 'Pass an interval above 0, at most 31 days.';
+    end if;
+    if rate_burst not between 1 and rate_count or rate_count % rate_burst <> 0 then
+        raise exception using
+            errcode = 'invalid_parameter_value',
+            message = format('a rate of %s has no bursts of %s', rate_count, rate_burst),
+            hint = 'Pass a number that divides rate_count, so that bursts fill the interval evenly.';
+    end if;
+end;
+$$;
+comment on function pgbaton._check_limits(integer, integer, integer, interval, integer) is
+'Raises 22023 for limits of a queue that cannot be.';

@@ -1,0 +1,33 @@
+create or replace function pgbaton._close_gate(queue text, max_running integer, key_limit integer)
+returns pgbaton.queue
+language plpgsql volatile
+as $$
+declare
+    v_queue pgbaton.queue := pgbaton._require_queue(queue);
+    v_id constant integer := v_queue.id;
+begin
+    perform pgbaton._require_action(v_queue, 'operate');
+    -- Waits for claims that start jobs under limits; those that come meanwhile pass the queue by.
+    perform pg_advisory_xact_lock(pgbaton._lock_class() + 5, v_id);
+    if (max_running is not null and not exists (
+        select from pgbaton.queue_limit as l where l.queue_id = v_id and l.kind = 'running'
+    )) or key_limit is distinct from (
+        select l.size from pgbaton.queue_limit as l where l.queue_id = v_id and l.kind = 'key'
+    ) then
+        -- And for claims that know of none: all that run are counted, and a claim that picks a job from now on notices.
+        v_queue := pgbaton._seize_queue(queue);
+        perform pgbaton._lock_spans_of(v_id);
+    end if;
+    v_queue := pgbaton._lock_queue(queue);
+    if v_queue.id <> v_id or not pgbaton._sees_all() then
+        raise exception using
+            errcode = 'serialization_failure',
+            message = format('queue "%s" has changed meanwhile', queue),
+            hint = 'Run the transaction again, with this call first.';
+    end if;
+    return v_queue;
+end;
+$$;
+comment on function pgbaton._close_gate(text, integer, integer) is
+'The queue, of which no claim is open and none starts jobs until the transaction ends, if it has limits or is to get
+these. Raises PB001, PB009, 22004, or 40001 for an older snapshot.';

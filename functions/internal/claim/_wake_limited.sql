@@ -1,0 +1,32 @@
+create or replace function pgbaton._wake_limited(spans pgbaton.span[])
+returns void
+language plpgsql volatile
+as $$
+declare
+    v_sleepers_from constant bigint := pgbaton._sleepers_from();
+    v_queue record;
+begin
+    for v_queue in
+        select q.id, q.policy, sum(s.hi - s.lo + 1)::bigint as places
+        from unnest(spans) as s
+        inner join pgbaton.queue as q on q.id = s.queue_id
+        where q.is_limited
+        group by q.id
+        order by q.id
+    loop
+        -- For transactions that wrote no span: what _is_seen_by_all looks for.
+        lock table pgbaton.span in row exclusive mode;
+        if exists (select from pgbaton.sleeper as s where s.id >= v_sleepers_from) then
+            perform pgbaton._wake(
+                (pgbaton._lane_heads(
+                    array[v_queue.id], case v_queue.policy when 'standard' then array[v_queue.id] end, null, '{}', 100
+                )).lane_ids,
+                max_sleepers => v_queue.places + 1
+            );
+        end if;
+    end loop;
+end;
+$$;
+comment on function pgbaton._wake_limited(pgbaton.span[]) is
+'When jobs end that were with workers: notifies workers that sleep on claimable jobs of the same queues, where it has
+limits, one more than there are places free now. To be called in a statement after the one that ended them.';

@@ -1,0 +1,12 @@
+create or replace function pgbaton._free_places(spans pgbaton.span[])
+returns void
+language plpgsql volatile
+as $$
+begin
+    perform pgbaton._release_places(spans);
+    perform pgbaton._wake_limited(spans);
+end;
+$$;
+comment on function pgbaton._free_places(pgbaton.span[]) is
+'For jobs that were with workers and are not any more, in a statement after the one that ended them: tells who waits for
+their places under the limits of the queue.';

@@ -1,0 +1,50 @@
+create or replace function pgbaton._set_limit(
+    queue_id integer, kind pgbaton.limit_kind, size integer, refill interval
+)
+returns boolean
+language plpgsql volatile
+as $$
+declare
+    v_now constant timestamptz := pgbaton._now();
+    v_old pgbaton.queue_limit;
+    v_permits constant integer := case kind when 'running' then size when 'key' then 0 else least(size, 100) end;
+    v_starts pgbaton.permit[];
+    v_last_no integer := v_permits;
+begin
+    select l.* into v_old from pgbaton.queue_limit as l
+    where l.queue_id = _set_limit.queue_id and l.kind = _set_limit.kind;
+    if v_old.size is not distinct from _set_limit.size and v_old.refill is not distinct from _set_limit.refill then
+        return false;
+    end if;
+    v_starts := array(
+        select h::pgbaton.permit from pgbaton._permits(_set_limit.queue_id, _set_limit.kind, v_now) as h
+        where h.used > 0
+    );
+    delete from pgbaton.permit as p where p.queue_id = _set_limit.queue_id and p.kind = _set_limit.kind;
+    delete from pgbaton.queue_limit as l where l.queue_id = _set_limit.queue_id and l.kind = _set_limit.kind;
+    if size is null then
+        return true;
+    end if;
+    if kind = 'running' then
+        v_last_no := greatest(v_permits, pgbaton._permits_of_leases(queue_id));
+    end if;
+    insert into pgbaton.queue_limit (queue_id, kind, size, permits, last_no, refill)
+    values (queue_id, kind, size, v_permits, v_last_no, refill);
+    insert into pgbaton.permit (queue_id, kind, no, version, units, used)
+    select
+        _set_limit.queue_id, _set_limit.kind, n.no, nextval('pgbaton.permit_seq'),
+        size / nullif(v_permits, 0) + (n.no <= size % nullif(v_permits, 0))::integer, 0
+    from generate_series(1, v_permits) as n (no)
+    where not exists (
+        select from pgbaton.permit as p
+        where p.queue_id = _set_limit.queue_id and p.kind = _set_limit.kind and p.no = n.no
+    );
+    if cardinality(v_starts) > 0 and kind in ('rate', 'burst') then
+        perform pgbaton._carry_over(queue_id, kind, v_starts, v_old.refill);
+    end if;
+    return true;
+end;
+$$;
+comment on function pgbaton._set_limit(integer, pgbaton.limit_kind, integer, interval) is
+'Makes, changes or (size null) removes a limit, and says whether that changed anything. What runs, and what started
+within the interval, counts. No claim of the queue is open then.';

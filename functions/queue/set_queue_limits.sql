@@ -1,0 +1,67 @@
+create or replace function pgbaton.set_queue_limits(
+    queue text,
+    max_running integer default null,
+    key_limit integer default null,
+    rate_count integer default null,
+    rate_interval interval default null,
+    rate_burst integer default null
+)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_queue pgbaton.queue;
+    v_is_changed boolean;
+    v_key_limit integer;  -- as it was
+begin
+    perform pgbaton._check_limits(max_running, key_limit, rate_count, rate_interval, rate_burst);
+    v_queue := pgbaton._close_gate(queue, max_running, key_limit);
+    if key_limit is not null and v_queue.policy <> 'singleton' then
+        raise exception using
+            errcode = 'PB003',
+            message = format('queue "%s" has the policy %s, which has no key_limit', queue, v_queue.policy),
+            hint = 'It is for queues of policy singleton: of each key one job runs at a time, or key_limit of them.';
+    end if;
+    select l.size into v_key_limit from pgbaton.queue_limit as l where l.queue_id = v_queue.id and l.kind = 'key';
+    -- Each of them: what is left out has no limit.
+    select bool_or(pgbaton._set_limit(v_queue.id, l.kind, l.size, l.refill)) into v_is_changed
+    from (
+        values
+        ('running'::pgbaton.limit_kind, max_running, null::interval),
+        ('key', key_limit, null),
+        ('rate', rate_count, rate_interval),
+        (
+            'burst', case when rate_burst < rate_count then rate_burst end,
+            case when rate_burst < rate_count then rate_interval * (rate_burst::float8 / rate_count) end
+        )
+    ) as l (kind, size, refill);
+    if not v_is_changed then
+        return;
+    end if;
+    update pgbaton.queue as q set is_limited = num_nonnulls(max_running, key_limit, rate_count) > 0
+    where q.id = v_queue.id;
+    perform nextval('pgbaton.permit_seq');  -- there are limits: see _finish
+    if v_key_limit is distinct from key_limit then
+        perform pgbaton._fit_keys(v_queue.id);
+    end if;
+    perform pgbaton._wake_queues(array[v_queue.id]);
+    perform pgbaton._audit('set_queue_limits', queue, null, null, nullif(concat_ws(
+        ', ', 'max_running ' || max_running, 'key_limit ' || key_limit, 'rate ' || rate_count || ' per ' || rate_interval, 'burst ' || rate_burst
+    ), ''));
+end;
+$$;
+comment on function pgbaton.set_queue_limits(text, integer, integer, integer, interval, integer) is
+'Sets all limits of a queue, over all workers; null is no limit, so that a call with the queue alone removes them.
+max_running: at most so many of its jobs are with workers at once, 1 to 1000; a job gives its place back when it ends,
+goes to retry, or its lease ends and it is taken back.
+key_limit: of each singleton_key at most so many, 1 to 1000, in a queue of policy singleton, where it is 1 by itself; keys
+take turns, one job each.
+rate_count, rate_interval: in no interval of that length, wherever it begins, do more than rate_count jobs start (at most
+1000000, 31 days); each attempt is a start.
+rate_burst: of these at most so many within interval * burst / count; it divides rate_count and is rate_count by default.
+A claim hands out as many jobs as all limits allow, at once and exactly; the others stay where they are, at no attempt.
+Lower limits end nothing: no job starts until what runs, or started within the interval, is below them. Waits for open
+producers and claims of the queue, and the first max_running or another key_limit
+reads all live jobs.
+Raises PB001, PB003 (key_limit of another policy), PB009, 22004, 22023 for a bad argument, or 40001 for an older snapshot.';

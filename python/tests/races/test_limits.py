@@ -1,0 +1,591 @@
+"""Limits of queues beside each other: never one job more, and never fewer while there is work.
+
+Rows of ../shared's list of pitfalls are named in docs/guarantees.md.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from typing import Any, LiteralString
+
+import pytest
+from sessions import Clock, Session
+
+Open = Callable[[], Session]
+Sound = Callable[[], None]
+LEVELS = ("read committed", "repeatable read", "serializable")
+POLICIES = ("standard", "fifo", "singleton", "short")
+
+
+def create(db: Session, policy: str, limits: LiteralString, queue: str = "q") -> None:
+    db.rows("select pgbaton.create_queue(%s, %s::pgbaton.queue_policy)", queue, policy)
+    db.rows(f"select pgbaton.set_queue_limits(%s, {limits})", queue)
+
+
+def fill(db: Session, count: int, queue: str = "q") -> list[int]:
+    """Jobs each of which has a key of its own."""
+    return [db.enqueue(queue, f"key {n}") for n in range(count)]
+
+
+def running(db: Session) -> int:
+    return int(db.one("select coalesce(sum(hi - lo + 1), 0) from pgbaton.held_span"))
+
+
+def used(db: Session) -> int:
+    return int(db.one("select coalesce(sum(running), 0) from pgbaton.list_queue_limits()"))
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("policy", POLICIES)
+def test_no_two_claims_use_one_place(
+    db: Session, open_session: Open, sound: Sound, policy: str, level: str
+) -> None:
+    """L01, L02: neither sees what the other has started, and neither waits."""
+    create(db, policy, "max_running => 3")
+    fill(db, 10)
+    sessions = [open_session() for _ in range(3)]
+    for session in sessions:
+        session.never_waits()
+        session.begin_with_snapshot(level)
+    taken = [session.claim("q", 2) for session in sessions]
+    assert [len(jobs) for jobs in taken] == [2, 1, 0]
+    refused = [session.refusal("commit") for session in sessions]
+    if level == "serializable":  # which may find that they looked at the same places
+        assert set(refused) <= {None, "40001"}
+    else:
+        assert refused == [None] * 3
+    assert running(db) == used(db)
+    assert running(db) + len(db.claim("q")) == 3
+    sound()
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_claim_under_an_older_snapshot_starts_none_too_many(
+    db: Session, open_session: Open, level: str
+) -> None:
+    """L01: it is done right or fails with 40001."""
+    create(db, "standard", "max_running => 1")
+    fill(db, 3)
+    old = open_session()
+    old.begin_with_snapshot(level)
+    assert len(db.claim("q")) == 1
+    claim = "select count(*) from pgbaton.claim_job_batch('old', '{q}')"
+    if level == "read committed":
+        assert old.one(claim) == 0
+    else:
+        assert old.refusal(claim) == "40001"
+    old.rollback()
+    assert running(db) == 1
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_claim_that_is_rolled_back_gives_its_places_back(
+    db: Session, open_session: Open, sound: Sound, policy: str
+) -> None:
+    create(db, policy, "max_running => 2")
+    fill(db, 5)
+    other = open_session()
+    other.begin()
+    assert len(other.claim("q")) == 2
+    assert db.claim("q") == {}
+    other.rollback()
+    assert len(db.claim("q")) == 2
+    sound()
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_place_is_free_when_the_end_of_its_job_is_committed(
+    db: Session, open_session: Open, sound: Sound, policy: str
+) -> None:
+    """L09: looked at by each claim, nothing is handed over once."""
+    create(db, policy, "max_running => 1")
+    fill(db, 3)
+    held = db.claim("q", 1)
+    other = open_session()
+    other.begin()
+    assert other.complete(held) == ["ok"]
+    assert db.claim("q") == {}, "it may still be rolled back"
+    other.rollback()
+    assert db.claim("q") == {}
+    other.begin()
+    assert other.complete(held) == ["ok"]
+    assert len(other.claim("q")) == 1, "in the same transaction"
+    other.commit()
+    assert running(db) == 1
+    sound()
+
+
+def test_a_claim_in_a_long_transaction_keeps_only_what_it_took(
+    db: Session, open_session: Open
+) -> None:
+    """Never fewer while there is work: the places that it did not need are free for others."""
+    create(db, "standard", "max_running => 4")
+    fill(db, 2)
+    other = open_session()
+    other.begin()
+    assert len(other.claim("q", 10)) == 2
+    fill(db, 5)
+    db.never_waits()
+    assert len(db.claim("q", 10)) == 2
+    other.commit()
+
+
+def test_a_stale_token_frees_no_place(db: Session, clock: Clock, sound: Sound) -> None:
+    """L05, L07, L08: an ended lease gives its place back, once, without upkeep."""
+    clock.skip_midnight()
+    create(db, "standard", "max_running => 1")
+    fill(db, 3)
+    lost = db.claim("q", 1, "10 s")
+    assert db.claim("q") == {}
+    clock.advance("11 s")
+    again = db.claim("q", 1)
+    assert list(again) == list(lost), "the place is its own"
+    assert db.complete(lost) == ["lease_lost"]
+    assert db.claim("q") == {}
+    assert db.complete(again) == ["ok"]
+    assert len(db.claim("q")) == 1
+    sound()
+
+
+def test_a_lease_that_is_extended_keeps_its_place(db: Session, clock: Clock) -> None:
+    """L06: there is no other clock than that of the lease."""
+    clock.skip_midnight()
+    create(db, "standard", "max_running => 1")
+    fill(db, 2)
+    held = db.claim("q", 1, "10 s")
+    for _ in range(5):
+        clock.advance("9 s")
+        db.rows(
+            "select * from pgbaton.extend_leases(%s, %s, '10 s')",
+            list(held),
+            next(iter(held.values())),
+        )
+        assert db.claim("q") == {}
+
+
+# Limits that change
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("end", ["commit", "rollback"])
+def test_first_limits_count_what_is_being_claimed(
+    db: Session, open_session: Open, sound: Sound, policy: str, end: str
+) -> None:
+    """L12: they wait for a claim that knows of none."""
+    db.rows("select pgbaton.create_queue('q', %s::pgbaton.queue_policy)", policy)
+    fill(db, 6)
+    claiming = open_session()
+    claiming.begin()
+    assert len(claiming.claim("q", 3)) == 3
+    change = db.start("select pgbaton.set_queue_limits('q', max_running => 4)")
+    change.until_blocked(claiming)
+    claiming.end(end)
+    change.rows()
+    taken = claiming.claim("q", 10)
+    assert len(taken) == (1 if end == "commit" else 4)
+    assert running(db) == used(db) == 4
+    sound()
+
+
+@pytest.fixture
+def gate(db: Session, open_session: Open) -> Iterator[Session]:
+    """While it is open, claims of db wait where they know their queues and have picked nothing."""
+    gate = open_session()
+    source = gate.one("select pg_get_functiondef('pgbaton._is_tended'::regproc)")
+    gate.rows("""
+        create or replace function pgbaton._is_tended(at timestamptz) returns boolean
+        language plpgsql as $$ begin
+            if current_setting('tap.waits', true) = 'yes' then
+                perform pg_advisory_xact_lock_shared(17);
+            end if;
+            return true;
+        end $$
+    """)
+    db.rows("set tap.waits = 'yes'")
+    gate.begin()
+    gate.rows("select pg_advisory_xact_lock(17)")
+    yield gate
+    gate.rows("rollback")
+    gate.rows(source)
+
+
+@pytest.mark.parametrize("size", [1, 5])
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("is_limited", [False, True])
+def test_a_claim_notices_limits_that_come_while_it_is_under_way(
+    db: Session,
+    gate: Session,
+    open_session: Open,
+    sound: Sound,
+    policy: str,
+    size: int,
+    is_limited: bool,
+) -> None:
+    other = open_session()
+    db.rows("select pgbaton.create_queue('q', %s::pgbaton.queue_policy)", policy)
+    if is_limited:
+        db.rows("select pgbaton.set_queue_limits('q', rate_count => 100, rate_interval => '1 s')")
+    fill(db, 10)
+    waiting = db.start("select id from pgbaton.claim_job_batch('w', '{q}', batch_size => %s)", size)
+    waiting.until_blocked(gate)
+    other.rows("select pgbaton.set_queue_limits('q', max_running => 2)")
+    assert len(other.claim("q")) == 2
+    gate.commit()
+    if is_limited:
+        assert waiting.rows() == []
+    else:
+        assert waiting.refusal() == "40001"
+    assert running(other) == used(other) == 2
+    sound()
+
+
+def test_a_limit_that_is_lowered_waits_for_open_claims(db: Session, open_session: Open) -> None:
+    create(db, "standard", "max_running => 3")
+    fill(db, 9)
+    claiming, third = open_session(), open_session()
+    claiming.begin()
+    held = claiming.claim("q", 2)
+    assert len(held) == 2
+    change = db.start("select pgbaton.set_queue_limits('q', max_running => 1)")
+    change.until_blocked(claiming)
+    third.never_waits()
+    assert third.claim("q") == {}, "nobody starts a job meanwhile, and nobody waits"
+    claiming.commit()
+    change.rows()
+    assert third.claim("q") == {}
+    assert claiming.complete(held) == ["ok", "ok"]
+    assert len(third.claim("q")) == 1
+
+
+def test_the_same_limits_again_change_nothing(db: Session) -> None:
+    """L23: also while all places are taken."""
+    create(db, "standard", "max_running => 1, rate_count => 5, rate_interval => '1 hour'")
+    fill(db, 3)
+    assert len(db.claim("q")) == 1
+    state = "select array_agg(p::text order by p::text) from pgbaton.permit as p"
+    before = db.one(state)
+    db.rows("select pgbaton.set_queue_limits('q', 1, null, 5, '1 hour')")
+    assert db.one(state) == before
+    assert db.claim("q") == {}
+
+
+# Who waits for work
+
+
+def test_a_full_queue_hides_nobody(db: Session) -> None:
+    """L10, L14, L25, R04, R08: whatever stands in front, however many lanes it has."""
+    create(db, "standard", "max_running => 1")
+    db.rows("select pgbaton.create_queue('other')")
+    for n in range(50):
+        db.enqueue("q", priority=1000, job_type=f"type {n}")
+    other = db.enqueue("other")
+    first = db.rows("select id from pgbaton.claim_job_batch('w', batch_size => 1)")
+    second = db.rows("select id from pgbaton.claim_job_batch('w', batch_size => 10)")
+    assert len(first) == 1
+    assert second == [(other,)]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("how", ["complete", "fail", "release", "fail for good"])
+def test_a_place_that_gets_free_wakes_a_worker(
+    db: Session, open_session: Open, policy: str, how: str
+) -> None:
+    """L09, L15: one more than there are places, not all of them."""
+    create(db, policy, "max_running => 1")
+    fill(db, 3)
+    held = db.claim("q", 1)
+    sleepers = [open_session() for _ in range(8)]
+    for number, sleeper in enumerate(sleepers):
+        for _ in range(3):
+            [(channel, wait)] = sleeper.rows(
+                "select channel, wait from pgbaton.wait_for_jobs(%s, '{q}')", f"sleeper {number}"
+            )
+        assert wait > timedelta(seconds=1)
+        sleeper.conn.execute(f"listen {channel}")
+    [(job, token)] = held.items()
+    if how == "complete":
+        db.complete(held)
+    elif how == "release":
+        db.rows("select * from pgbaton.release_jobs(%s, %s)", [job], token)
+    else:
+        db.rows("select pgbaton.fail_job(%s, 'broke', %s, %s, '1 hour')", job, token, how == "fail")
+    heard = 0
+    for sleeper in sleepers:
+        sleeper.conn.execute("select 1")
+        heard += len(list(sleeper.conn.notifies(timeout=0)))
+    if how == "release":
+        assert heard >= 1
+    else:
+        assert heard == 2
+    assert len(db.claim("q")) == 1
+
+
+def test_limits_that_are_raised_wake(db: Session, open_session: Open) -> None:
+    create(db, "standard", "max_running => 1")
+    fill(db, 3)
+    db.claim("q", 1)
+    sleeper = open_session()
+    for _ in range(3):
+        [(channel, _)] = sleeper.rows("select * from pgbaton.wait_for_jobs('sleeper', '{q}')")
+    sleeper.conn.execute(f"listen {channel}")
+    db.rows("select pgbaton.set_queue_limits('q', 2)")
+    sleeper.conn.execute("select 1")
+    assert list(sleeper.conn.notifies(timeout=0)) != []
+
+
+def test_an_end_that_is_not_committed_keeps_who_lies_down_awake(
+    db: Session, open_session: Open
+) -> None:
+    """L09: neither sees the other, so the worker looks again within 0.2 s until it is decided."""
+    create(db, "standard", "max_running => 1")
+    fill(db, 3)
+    held = db.claim("q", 1)
+    ending, sleeper = open_session(), open_session()
+    ending.begin()
+    ending.complete(held)
+    for _ in range(4):
+        wait = sleeper.one("select wait from pgbaton.wait_for_jobs('sleeper', '{q}')")
+        assert wait <= timedelta(seconds=0.2)
+    ending.commit()
+    assert sleeper.one("select wait from pgbaton.wait_for_jobs('sleeper', '{q}')") == timedelta(0)
+
+
+# Rates
+
+
+def most_in_a_window(starts: list[datetime], length: timedelta) -> int:
+    """The most starts in any half-open interval of that length."""
+    starts = sorted(starts)
+    return max(sum(1 for other in starts if at <= other < at + length) for at in starts)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize(
+    ("count", "seconds", "burst"), [(1, 3, 1), (4, 10, 4), (6, 10, 2), (6, 10, 1), (150, 60, 150)]
+)
+def test_no_window_has_more_starts_than_the_rate(
+    db: Session, clock: Clock, policy: str, count: int, seconds: int, burst: int
+) -> None:
+    """R01, R06, R07: wherever it begins; retries are starts, and to wait is no attempt."""
+    clock.skip_midnight()
+    dice = random.Random(f"{policy} {count} {seconds} {burst}")  # noqa: S311
+    rate = f"rate_count => {count}, rate_interval => '{seconds} s', rate_burst => {burst}"
+    create(db, policy, rate)  # type: ignore[arg-type]
+    db.rows("select pgbaton.update_queue('q', retry_delay => '2 s', retry_backoff => false)")
+    jobs = 5 * count
+    fill(db, jobs)
+    starts: list[datetime] = []
+    while len(starts) < 4 * count:
+        for job, claimed_at, token, attempt in db.rows(
+            "select id, claimed_at, lease_token, attempt from pgbaton.claim_job_batch("
+            "'w', '{q}', batch_size => %s)",
+            dice.choice([1, 2, 100]),
+        ):
+            starts.append(claimed_at)
+            assert attempt == db.one("select count(*) from pgbaton.job_attempts(%s)", job)
+            if dice.random() < 0.3:
+                db.rows("select pgbaton.fail_job(%s, 'broke', %s)", job, token)
+        clock.advance(f"{dice.choice([0.1, 0.5, 1, seconds / 3])} s")
+    length = timedelta(seconds=seconds)
+    most = most_in_a_window(starts, length)
+    assert most <= count
+    assert most == count or burst < count
+    assert most_in_a_window(starts, length * burst / count) <= burst
+
+
+def test_a_rate_is_used_to_the_full(db: Session, clock: Clock) -> None:
+    """Never fewer while there is work: a claim at each moment that list_queue_limits names."""
+    clock.skip_midnight()
+    create(db, "standard", "rate_count => 10, rate_interval => '1 minute'")
+    fill(db, 60)
+    begin = db.one("select pgbaton._now()")
+    started = 0
+    while started < 50:
+        started += len(db.claim("q", 100))
+        [(at,)] = db.rows("select next_start_at from pgbaton.list_queue_limits()")
+        clock.advance(f"{(at - db.one('select pgbaton._now()')).total_seconds()} s")
+    assert db.one("select pgbaton._now()") - begin == timedelta(minutes=5)
+
+
+def test_two_claims_share_a_rate(db: Session, open_session: Open) -> None:
+    """L02, R09: the other one takes what is left, and locks no more than that."""
+    create(db, "standard", "rate_count => 5, rate_interval => '1 hour'")
+    jobs = fill(db, 50)
+    other = open_session()
+    other.begin()
+    db.never_waits()
+    assert len(other.claim("q", 3)) == 3
+    assert len(db.claim("q", 5)) == 2
+    cancelled, _ = db.rows("select * from pgbaton.cancel_jobs(job_ids => %s)", jobs[10:])[0]
+    assert len(cancelled) == 40, "the backlog is not locked"
+    other.commit()
+
+
+# Keys
+
+
+@pytest.mark.parametrize("order", ["ab", "ba"])
+@pytest.mark.parametrize("again", [True, False])
+def test_two_ends_of_one_key_start_two(
+    db: Session, open_session: Open, sound: Sound, order: str, again: bool
+) -> None:
+    create(db, "singleton", "key_limit => 2")
+    for _ in range(6):
+        db.enqueue("q", "k")
+    first, second = db.claim("q"), db.claim("q")
+    assert (len(first), len(second), len(db.claim("q"))) == (1, 1, 0)
+    a, b = open_session(), open_session()
+    for session, held in ((a, first), (b, second)):
+        session.never_waits()
+        session.begin()
+        session.complete(held)
+    if again:
+        assert db.claim("q") == {}
+    for session in (a, b) if order == "ab" else (b, a):
+        session.commit()
+    assert len(db.claim("q")) + len(db.claim("q")) == 2
+    assert db.claim("q") == {}
+    sound()
+
+
+def test_a_key_fills_while_one_of_its_jobs_ends(
+    db: Session, open_session: Open, sound: Sound
+) -> None:
+    """Who ends did not see it full, who started did not see the end: the place is not lost."""
+    create(db, "singleton", "key_limit => 2")
+    for _ in range(6):
+        db.enqueue("q", "k")
+    first = db.claim("q")
+    ending = open_session()
+    ending.begin()
+    ending.complete(first)
+    second = db.claim("q")
+    assert len(second) == 1
+    assert db.claim("q") == {}, "it counts who is about to end"
+    ending.commit()
+    assert len(db.claim("q")) == 1
+    assert db.claim("q") == {}
+    sound()
+
+
+def test_a_full_key_in_front_hides_nobody(db: Session) -> None:
+    """L10, L20, L25, R04: one key has a thousand jobs, another one a single job."""
+    create(db, "singleton", "key_limit => 2")
+    db.enqueue_batch("q", 1000, ["big"] * 1000)
+    other = db.enqueue("q", "small")
+    assert len(db.claim("q")) == 2
+    assert len(db.claim("q")) == 1
+    assert db.claim("q") == {}
+    assert db.one("select state from pgbaton.get_job(%s)", other) == "active"
+
+
+def test_keys_take_turns(db: Session) -> None:
+    """L19: A, B, C, A, B, C, …, out of one call that enqueued them one key after the other."""
+    create(db, "singleton", "key_limit => 5")
+    jobs = db.enqueue_batch("q", 15, [key for key in "abc" for _ in range(5)])
+    taken = [job for _ in range(15) for job in db.claim("q", 1)]
+    assert taken == [jobs[5 * key + n] for n in range(5) for key in range(3)]
+
+
+# All at once
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(
+    ("policy", "limits"),
+    [
+        ("standard", "max_running => 3"),
+        ("fifo", "max_running => 3"),
+        ("singleton", "key_limit => 2"),
+        ("singleton", "max_running => 4, key_limit => 2"),
+        ("singleton", "max_running => 3, key_limit => 3, rate_count => 5, rate_interval => '1 s'"),
+    ],
+)
+def test_crossed_claims_and_ends(
+    db: Session, open_session: Open, clock: Clock, sound: Sound, policy: str, limits: str, seed: int
+) -> None:
+    """L11, L17, L18: four sessions with open transactions, nobody waits; at rest all is free."""
+    clock.skip_midnight()
+    dice = random.Random(f"{policy} {limits} {seed}")  # noqa: S311
+    create(db, policy, limits)  # type: ignore[arg-type]
+    db.rows("select pgbaton.update_queue('q', retry_delay => '1 s', retry_backoff => false)")
+    bounds = {
+        word: int(number)
+        for word, _, number in (part.partition(" => ") for part in limits.split(", "))
+        if word in ("max_running", "key_limit")
+    }
+    players = [Player(open_session()) for _ in range(4)]
+    for n in range(60):
+        db.enqueue("q", f"k{n % 4}")
+    for step in range(150):
+        dice.choice(players).move(dice)
+        if dice.random() < 0.2:
+            clock.advance(f"{dice.choice([0.1, 1])} s")
+        assert running(db) <= bounds.get("max_running", 99), step
+        most = db.one(
+            "select coalesce(max(n.jobs), 0) from (select count(*) as jobs from pgbaton.held_span"
+            " group by singleton_key) as n"
+        )
+        assert policy == "standard" or most <= bounds.get("key_limit", 1), step
+    for player in players:
+        player.end("commit")
+        player.give_back()
+    sound()
+    assert used(db) == 0
+    clock.advance("5 s")
+    left = 1
+    while left:  # all of them can run
+        held = [db.claim("q", 10) for _ in range(5)]
+        left = sum(len(jobs) for jobs in held)
+        for jobs in held:
+            db.complete(jobs)
+        clock.advance("1 s")
+    assert db.one("select count(*) from pgbaton.span where state <> 'failed'") == 0
+
+
+class Player:
+    """A session that claims and ends jobs in transactions which stay open for a while."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        session.never_waits()
+        self.is_open = False
+        self.held: dict[int, int] = {}
+        self.before: dict[int, int] = {}
+
+    def move(self, dice: random.Random) -> None:
+        if not self.is_open:
+            self.session.begin()
+            self.is_open = True
+            self.before = dict(self.held)
+        move = dice.choice(["claim", "claim", "end", "end", "commit", "commit", "rollback"])
+        if move == "claim":
+            self.held |= self.session.claim("q", dice.choice([1, 2, 10]))
+        elif move == "end" and self.held:
+            job = dice.choice(list(self.held))
+            self.end_job(job, self.held.pop(job), dice.choice(["complete", "fail", "release"]))
+        elif move in ("commit", "rollback"):
+            self.end(move)
+
+    def end_job(self, job: int, token: int, how: str) -> None:
+        calls: dict[str, tuple[LiteralString, list[Any]]] = {
+            "complete": ("select pgbaton.complete_job(%s, null, %s)", [job, token]),
+            "fail": ("select pgbaton.fail_job(%s, 'broke', %s)", [job, token]),
+            "release": ("select * from pgbaton.release_jobs(%s, %s)", [[job], token]),
+        }
+        call, arguments = calls[how]
+        self.session.rows(call, *arguments)
+
+    def end(self, how: str) -> None:
+        if self.is_open:
+            self.session.end(how)
+            self.is_open = False
+            if how == "rollback":
+                self.held = self.before
+
+    def give_back(self) -> None:
+        for job, token in self.held.items():
+            self.end_job(job, token, "release")
+        self.held = {}
