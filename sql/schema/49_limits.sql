@@ -12,7 +12,7 @@ comment on table pgbaton.queue_limit is 'The limits of queues that have some. Re
 comment on column pgbaton.queue_limit.queue_id is 'Its queue.';
 comment on column pgbaton.queue_limit.kind is 'What it counts.';
 comment on column pgbaton.queue_limit.size is 'Jobs that its permits let start or run at most.';
-comment on column pgbaton.queue_limit.permits is 
+comment on column pgbaton.queue_limit.permits is
 'How many permits stand for that, numbered from 1; none for key.';
 comment on column pgbaton.queue_limit.last_no is
 'The last number that is in use: above permits when running was lowered below what ran.';
