@@ -39,6 +39,7 @@ lint: $(VENV)/.dev ## check style and types; changes nothing
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(PY) python/make_sync.py --check
+	$(PY) python/docs/states.py --check
 	$(VENV)/bin/mypy
 
 fmt: $(VENV)/.dev ## format Python and the SQL outside function bodies
@@ -104,6 +105,7 @@ bench-spark: $(VENV)/.demo ## measure what Spark writes and reads beside plain J
 docs: $(VENV)/.docs ## write docs/reference.md and docs/cli.md anew, build the site in build/site
 	$(PY) python/docs/reference.py
 	$(PY) python/docs/cli.py
+	$(PY) python/docs/states.py
 	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --quiet --strict
 
 freeze: ## keep this state as the release it becomes, for the upgrade tests; before its git tag only
