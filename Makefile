@@ -36,6 +36,7 @@ lint: $(VENV)/.dev ## check style and types; changes nothing
 		|| { echo "a migration must not create a function" >&2; exit 1; }
 	$(VENV)/bin/sqlfluff lint --processes 0 sql functions
 	$(PY) .ci/spot.py
+	$(PY) .ci/sql_text.py
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(PY) python/make_sync.py --check

@@ -25,10 +25,10 @@ end;
 $$;
 comment on function pgbaton.grant_queue(name, text, text) is
 'Narrows a role, and whoever is a member of it, to the queues and actions (enqueue, work, operate, monitor)
-that are granted to it. Who logged in counts, and the role that was set since: who is narrowed by both may do what both may,
-so set role widens nothing. A role without any grant may do on every queue what its membership in the roles of
-pgbaton allows: as long as anybody is narrowed, it must be a member of the role that a call takes, and it is not enough to run
-in a function of somebody who is.
+that are granted to it. Who logged in counts, and the role that was set since: who is narrowed by both may do what both
+may, so set role widens nothing. A role without any grant may do on every queue what its membership in the roles of
+pgbaton allows: as long as anybody is narrowed, it must be a member of the role that a call takes, and it is not enough
+to run in a function of somebody who is.
 Superusers are not narrowed. Roles are known by name: a renamed one has no grants.
 To a role that may not do what a call does on the queue of a job, the job is unknown.
 Raises PB001, PB009 (the caller is narrowed itself), 42704 (no such role) or 22023.';

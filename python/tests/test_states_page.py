@@ -38,3 +38,11 @@ def test_a_new_move_is_noticed(states: ModuleType, monkeypatch: pytest.MonkeyPat
     assert states.page() != states.PAGE.read_text("utf-8")
     with pytest.raises(AssertionError, match="stopped"):
         states.drawing()
+
+
+def test_the_picture_of_the_tables_is_current(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "python" / "docs"))
+    tables = importlib.import_module("tables_picture")
+    assert tables.PICTURE.read_text("utf-8") == tables.drawing()
+    schema = "\n".join(f.read_text("utf-8") for f in (ROOT / "sql" / "schema").glob("*.sql"))
+    assert [name for name in tables.TABLES if f"create table pgbaton.{name} (" not in schema] == []
