@@ -17,7 +17,7 @@ timed = start=$$(date +%s); $(2); status=$$?; \
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 .PHONY: help build install lint fmt sync test test-sql test-python test-spark proof prove coverage check \
-	demo demo-smoke example-webhooks db bench bench-peers bench-spark docs freeze tools profiler clean
+	demo demo-smoke example-webhooks db bench bench-peers bench-spark dist dist-release docs freeze tools profiler clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 18
@@ -108,6 +108,12 @@ docs: $(VENV)/.docs ## write docs/reference.md and docs/cli.md anew, build the s
 	$(PY) python/docs/cli.py
 	$(PY) python/docs/states.py
 	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --quiet --strict
+
+dist: $(VENV)/.dev ## make wheel, sdist and the archive for PGXN in dist/, and look at them
+	$(PY) python/dist.py
+
+dist-release: $(VENV)/.dev ## the same for a release: refuses what is unfinished (docs/release.md)
+	$(PY) python/dist.py --release
 
 freeze: ## keep this state as the release it becomes, for the upgrade tests; before its git tag only
 	@$(PYTHON) migrations/freeze.py
