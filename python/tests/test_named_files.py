@@ -20,7 +20,6 @@ PAGES = [
 # What these say was true on a day and is not changed afterwards.
 OF_THEIR_DAY = {
     "CHANGELOG.md",
-    "design-notes.md",
     "design-log.md",
     "performance-log.md",
     "spark-log.md",
