@@ -109,8 +109,8 @@ comment on function pgbaton.spark_stage(
     text, uuid, integer, integer, text, jsonb[], text[], integer[], text[], text[], timestamptz[], text[],
     bigint[]
 ) is
-'Stages rows of a run; spark_commit makes jobs of them. Commit it as you like. Rows of one lane stand
-where jobs are from then on, unseen, so that the commit is short.
+'Stages rows of a run; spark_commit makes jobs of them. Commit it as you like. Rows of one priority,
+job type and list of tags stand where jobs are from then on, unseen, so that the commit is short.
 attempt: a new id for each attempt at a partition, so that two at the same one never mix. part: its number.
 chunk_no: rises with each call of the attempt. The arrays have an entry for each row, or are null for the defaults of
 enqueue_job; an entry of tags is an array as text. Entries may be null in singleton_keys (not of a FIFO queue), run_ats,
