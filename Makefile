@@ -110,6 +110,8 @@ docs: $(VENV)/.docs ## write docs/reference.md and docs/cli.md anew, build the s
 	$(PY) python/docs/reference.py
 	$(PY) python/docs/cli.py
 	$(PY) python/docs/states.py
+	$(PY) python/docs/tables_picture.py
+	$(PY) python/docs/idea_picture.py
 	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --quiet --strict
 
 dist: $(VENV)/.dev ## make wheel, sdist and the archive for PGXN in dist/, and look at them

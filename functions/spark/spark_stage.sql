@@ -100,7 +100,8 @@ begin
         )
         values (
             attempt, v_now, chunk_no, part, cardinality(payloads), v_queue.id, v_day, v_queue.name, v_digest, run_id,
-            v_spans.los, v_spans.his, v_ranges.los, v_ranges.his, v_spans.span_keys, priorities[1:1], job_types[1:1], tags[1:1], v_spans.span_run_ats
+            v_spans.los, v_spans.his, v_ranges.los, v_ranges.his, v_spans.span_keys, priorities[1:1], job_types[1:1],
+            tags[1:1], v_spans.span_run_ats
         );
     end if;
 end;

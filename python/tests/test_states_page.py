@@ -40,8 +40,10 @@ def test_a_new_move_is_noticed(states: ModuleType, monkeypatch: pytest.MonkeyPat
         states.drawing()
 
 
-def test_the_picture_of_the_tables_is_current(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_other_pictures_are_current(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "python" / "docs"))
+    idea = importlib.import_module("idea_picture")
+    assert idea.PICTURE.read_text("utf-8") == idea.drawing()
     tables = importlib.import_module("tables_picture")
     assert tables.PICTURE.read_text("utf-8") == tables.drawing()
     schema = "\n".join(f.read_text("utf-8") for f in (ROOT / "sql" / "schema").glob("*.sql"))
