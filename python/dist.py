@@ -19,9 +19,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 DIST = ROOT / "dist"
-sys.path.insert(0, str(ROOT / "python" / "pgbaton"))
+sys.path[:0] = [str(ROOT / "python" / "pgbaton"), str(ROOT / "migrations")]
 
 import _assemble  # type: ignore[import-not-found]  # noqa: E402
+import freeze  # type: ignore[import-not-found]  # noqa: E402
 
 # What stands beside the scripts in the archive for PGXN.
 PAGES = ["ARCHITECTURE.md", "CHANGELOG.md", "LICENSE", "README.md", "SECURITY.md", "docs"]
@@ -92,7 +93,20 @@ def what_is_unfinished(version: str) -> list[str]:
     released = (ROOT / "migrations" / "releases.txt").read_text("utf-8").split()
     if version not in released:
         found.append(f"{version} is not frozen: make freeze")
+    elif not is_frozen_as_it_is(version):
+        found.append(f"{version} was frozen with another content: make freeze")
     return found
+
+
+def is_frozen_as_it_is(version: str) -> bool:
+    """Whether the frozen release has the files of this tree, byte for byte."""
+    with tarfile.open(freeze.ARCHIVES / f"{version}.tar.xz") as archive:
+        frozen = {name: archive.extractfile(name) for name in archive.getnames()}
+        kept = {name: file.read() for name, file in frozen.items() if file is not None}
+    here = {name: file.read_bytes() for name, file in freeze.members().items()}
+    control = "pgbaton/_sql/sql/pgbaton.control"
+    here[control] = here[control].replace(f"'{version}.dev0'".encode(), f"'{version}'".encode())
+    return kept == here
 
 
 def main() -> int:

@@ -61,6 +61,19 @@ def test_what_is_unfinished_is_refused(dist: ModuleType) -> None:
     assert "is not frozen" in found
 
 
+def test_a_release_that_was_frozen_before_a_change_is_noticed(
+    dist: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dist.freeze, "ARCHIVES", tmp_path)
+    monkeypatch.setattr(dist.freeze, "RELEASES", tmp_path / "releases.txt")
+    archive = dist.freeze.freeze()
+    version = archive.name.removesuffix(".tar.xz")
+    assert dist.is_frozen_as_it_is(version)
+    members = dist.freeze.members() | {"pgbaton/new.py": Path(__file__)}
+    monkeypatch.setattr(dist.freeze, "members", lambda: members)
+    assert not dist.is_frozen_as_it_is(version)
+
+
 def test_the_sdist_takes_all_of_the_tree() -> None:
     """Else tests or pages would be missing where somebody builds from it."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
