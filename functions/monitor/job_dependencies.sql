@@ -32,7 +32,8 @@ begin
         )
     ) as e
     left join lateral (
-        select n.on_failed from pgbaton.job_wait as n where n.child_id = e.child_id and n.level = 0 and n.no = e.ordinal / 16
+        select n.on_failed from pgbaton.job_wait as n
+        where n.child_id = e.child_id and n.level = 0 and n.no = e.ordinal / 16
         offset 0
     ) as w on true
     left join lateral (

@@ -43,7 +43,8 @@ begin
     ) as q
     cross join lateral (select n.* from pgbaton.lane as n where n.id = r.lane_id offset 0) as l
     cross join lateral (
-        select n.singleton_key, n.options, n.created_at from pgbaton.job as n where n.id = i.id and n.day = r.day offset 0
+        select n.singleton_key, n.options, n.created_at from pgbaton.job as n
+        where n.id = i.id and n.day = r.day offset 0
     ) as j
     where v_allowed is null or r.queue_id = any (v_allowed)
     order by i.ordinal;

@@ -47,5 +47,6 @@ end;
 $$;
 comment on function pgbaton.list_workers() is
 'Workers that sent a heartbeat within the last day, sleep or hold jobs now, with how many; to a role that is
-narrowed, those that hold jobs of its queues or are narrowed to them. A name comes once for each narrowing. asleep_at: since when it waits to be notified; silent_for: time
-since its last heartbeat, by the clock of the server. Reads what is leased.';
+narrowed, those that hold jobs of its queues or are narrowed to them. A name comes once for each narrowing. asleep_at:
+since when it waits to be notified; silent_for: time since its last heartbeat, by the clock of the server. Reads what
+is leased.';

@@ -28,7 +28,8 @@ begin
     ) as r on true
     left join pgbaton.queue as p on p.id = r.queue_id and (v_queue_ids is null or p.id = any (v_queue_ids))
     left join lateral (
-        select n.last_error from pgbaton.job_report as n where n.job_id = e.parent_id and n.day = r.day and p.id is not null
+        select n.last_error from pgbaton.job_report as n
+        where n.job_id = e.parent_id and n.day = r.day and p.id is not null
         offset 0
     ) as o on true
     where w.blocked_at is not null and (v_queue_ids is null or w.queue_id = any (v_queue_ids))

@@ -69,5 +69,6 @@ after: ids of up to 100,000 jobs, of any queue in which you may enqueue; the job
 completed, and not before run_at. In a FIFO queue it holds up its key meanwhile, as a job with a run_at does. on_failed:
 what becomes of it when one of them fails for good or ends otherwise: wait (an operator retries or skips it; see
 blocked_jobs), cancel, or run.
-Raises PB001, PB002 (a job of after is not known), PB005 (key required), PB006, PB010 (too many lanes), PB011 (payload above 16 MB, nested
-deeper than 500 levels or with a number of more than 4,000 digits, or headers above 4 kB), 22004 or 22023.';
+Raises PB001, PB002 (a job of after is not known), PB005 (key required), PB006, PB010 (too many lanes), PB011 (payload
+above 16 MB, nested deeper than 500 levels or with a number of more than 4,000 digits, or headers above 4 kB), 22004 or
+22023.';

@@ -34,4 +34,4 @@ end;
 $$;
 comment on function pgbaton.two_phase_backoff(integer, interval, interval, integer, interval) is
 'A backoff_schedule of two phases: fast_retries waits that double from fast_min up to fast_max, then
-slow_retries waits of slow_delay. The defaults are those of specification d (webhooks). Raises 22023.';
+slow_retries waits of slow_delay. The defaults suit webhooks. Raises 22023.';

@@ -10,8 +10,8 @@ begin
     values (v_queue.id, singleton_key, pgbaton._now())
     on conflict on constraint paused_key_pkey do nothing;
     if found then
-        -- So that a claim under an older snapshot notices: see _enter_queue. Whoever gets the key from now on, or has it
-        -- in an open transaction, is set aside by the claim that meets it.
+        -- So that a claim under an older snapshot notices: see _enter_queue. Whoever gets the key from now on, or has
+        -- it in an open transaction, is set aside by the claim that meets it.
         update pgbaton.queue as q set is_paused = q.is_paused where q.id = v_queue.id;
         perform pgbaton._audit('pause_key', queue, null, singleton_key, null);
     end if;

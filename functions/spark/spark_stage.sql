@@ -100,7 +100,8 @@ begin
         )
         values (
             attempt, v_now, chunk_no, part, cardinality(payloads), v_queue.id, v_day, v_queue.name, v_digest, run_id,
-            v_spans.los, v_spans.his, v_ranges.los, v_ranges.his, v_spans.span_keys, priorities[1:1], job_types[1:1], tags[1:1], v_spans.span_run_ats
+            v_spans.los, v_spans.his, v_ranges.los, v_ranges.his, v_spans.span_keys, priorities[1:1], job_types[1:1],
+            tags[1:1], v_spans.span_run_ats
         );
     end if;
 end;
@@ -109,8 +110,8 @@ comment on function pgbaton.spark_stage(
     text, uuid, integer, integer, text, jsonb[], text[], integer[], text[], text[], timestamptz[], text[],
     bigint[]
 ) is
-'Stages rows of a run; spark_commit makes jobs of them. Commit it as you like. Rows of one lane stand
-where jobs are from then on, unseen, so that the commit is short.
+'Stages rows of a run; spark_commit makes jobs of them. Commit it as you like. Rows of one priority,
+job type and list of tags stand where jobs are from then on, unseen, so that the commit is short.
 attempt: a new id for each attempt at a partition, so that two at the same one never mix. part: its number.
 chunk_no: rises with each call of the attempt. The arrays have an entry for each row, or are null for the defaults of
 enqueue_job; an entry of tags is an array as text. Entries may be null in singleton_keys (not of a FIFO queue), run_ats,

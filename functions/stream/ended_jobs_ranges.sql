@@ -40,4 +40,5 @@ end;
 $$;
 comment on function pgbaton.ended_jobs_ranges(jsonb, jsonb, text, bigint, integer) is
 'Cuts what ended_jobs will return between two offsets into ranges of ids to be read side by side, at most
-max_ranges of about jobs_per_range jobs or more; no row when there is nothing. Reads what retention keeps of all that ended, and what has failed. Raises what ended_jobs raises.';
+max_ranges of about jobs_per_range jobs or more; no row when there is nothing. Reads what retention keeps of all that
+ended, and what has failed. Raises what ended_jobs raises.';

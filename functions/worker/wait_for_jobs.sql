@@ -33,7 +33,8 @@ begin
     v_sleeper := pgbaton._sleeper_of(v_from, worker_id, pgbaton._heard_queues(queues), job_types, v_tags);
     -- Committed, and not so long ago that somebody may have raised the floor above it: _tidy_sleepers leaves 64 below
     -- the last number.
-    v_is_known := v_sleeper.id is not null and v_sleeper.registered_by is distinct from pg_current_xact_id_if_assigned() and (
+    v_is_known := v_sleeper.id is not null and v_sleeper.registered_by is distinct from pg_current_xact_id_if_assigned()
+        and (
         v_sleeper.seen_from is not null
         or v_sleeper.id > pg_sequence_last_value('pgbaton.sleeper_id_seq') - 64
     );
@@ -94,8 +95,8 @@ $$;
 comment on function pgbaton.wait_for_jobs(text, text[], text[], text[], interval, out text, out interval) is
 'Says that a worker goes to sleep until there is work for it. It calls this in a transaction of its own, sleeps for wait
 or until it is notified on channel (the same each time for a role and worker_id: listen first, then call again), and
-calls this again or claims, at once when wait is 0. Who makes a job of its filter claimable, or due before the wait is
-over, notifies it in that commit, once: until it calls again it is notified no more. wait ends with the next due time,
-lease or start that a rate allows of its queues and is never longer than max_wait (default: 30 s). It is 0.2 s at most on the first call after
-a claim or a notification, and for as long as an open transaction may make a job claimable without having seen that it
-sleeps. It does the upkeep that a claim does. Raises PB001, 22004 or 22023.';
+calls this again or claims, at once when wait is 0. A call that makes a job of its filter claimable, or due before the
+wait is over, notifies it in that commit, once: until it calls again it is not notified any more. wait ends with the
+next due time, lease or start that a rate allows of its queues and is never longer than max_wait (default: 30 s). It is
+0.2 s at most on the first call after a claim or a notification, and for as long as an open transaction may make a job claimable without having
+seen that it sleeps. It does the upkeep that a claim does. Raises PB001, 22004 or 22023.';

@@ -39,5 +39,5 @@ end;
 $$;
 comment on function pgbaton.worker_heartbeat(text, integer, text[]) is
 'Notes that a worker lives: one row a worker. capacity: jobs it can run at once; tags: what it asks for.
-Returns the ids of its jobs that somebody cancelled: stop them and acknowledge. Callers whom grants narrow to other queues
-have names of their own: theirs is another worker. Raises PB009, 22004 or 22023.';
+Returns the ids of its jobs that somebody cancelled: stop them and acknowledge. Callers whom grants narrow to other
+queues have names of their own: theirs is another worker. Raises PB009, 22004 or 22023.';

@@ -9,7 +9,15 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = {"README.md": "index.md", "CHANGELOG.md": "changelog.md", "LICENSE": "license.md"}
+PAGES = {
+    "README.md": "index.md",
+    "ARCHITECTURE.md": "architecture.md",
+    "CHANGELOG.md": "changelog.md",
+    "CODE_OF_CONDUCT.md": "conduct.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "LICENSE": "license.md",
+    "SECURITY.md": "security.md",
+}
 
 
 def on_files(files: Files, config: MkDocsConfig) -> None:
@@ -30,4 +38,5 @@ def with_links_of_the_site(text: str) -> str:
             return f"[{label}]({PAGES[target]})"
         return match[0] if "://" in target else label
 
+    text = text.replace("](docs/images/", "](images/")  # pictures
     return re.sub(r"(?<!!)\[([^\]]*)\]\(([^)\s]+)\)", link, text)

@@ -205,7 +205,7 @@ def event_counters(totals: list[JobTotal], wake_ups: int | None) -> Iterator[Met
 
 
 def fifo(live: list[LiveStat], totals: list[JobTotal]) -> Iterator[Metric]:
-    """Of FIFO queues; what specification d names too comes under its names once more."""
+    """Of FIFO queues; what is known as fifo_subscription_ comes under that name once more."""
     keys = GaugeMetricFamily(
         "pgbaton_blocked_keys",
         "Keys held by a job that failed or waits for a retry.",
@@ -255,7 +255,7 @@ NAMES_OF_D = Names(
     "fifo_subscription_blocked_duration_seconds",
     "subscription_id",
 )
-"""Those of specification d, where a FIFO queue is a subscription."""
+"""The names for those to whom a FIFO queue is a subscription."""
 
 
 def lines(names: Names, live: list[LiveStat], totals: list[JobTotal]) -> Iterator[Metric]:

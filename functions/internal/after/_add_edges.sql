@@ -20,7 +20,8 @@ begin
     with added as (
         insert into pgbaton.job_wait (child_id, parent_id, run_at, queue_id, level, no, ordinal, edges, on_failed)
         select
-            _add_edges.child_id, case when g.level = 0 then parent_ids[g.last + 1] end, _add_edges.run_at, v_child.queue_id,
+            _add_edges.child_id, case when g.level = 0 then parent_ids[g.last + 1] end, _add_edges.run_at,
+            v_child.queue_id,
             g.level, g.no, case when g.level = 0 then g.last end, v_edges, _add_edges.on_failed
         from (
             select

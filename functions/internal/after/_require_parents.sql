@@ -36,7 +36,8 @@ begin
     raise exception using
         errcode = 'PB002',
         message = format('job %s, named by after, does not exist', v_missing),
-        hint = 'It was never committed, its retention is over, or its queue is not yours: whether it completed is not known.';
+        hint = 'It was never committed, its retention is over, or its queue is not yours: whether it completed is not '
+            'known.';
 end;
 $$;
 comment on function pgbaton._require_parents(bigint[]) is

@@ -3,7 +3,8 @@ returns bigint[]
 language plpgsql immutable parallel safe
 as $$
 begin
-    if array_ndims(after) > 1 or array_position(after, null) is not null or array_position(ordinals, null) is not null then
+    if array_ndims(after) > 1 or array_position(after, null) is not null
+        or array_position(ordinals, null) is not null then
         raise exception using
             errcode = 'invalid_parameter_value',
             message = 'after holds a null or is no plain list',

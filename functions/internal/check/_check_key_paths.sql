@@ -29,7 +29,8 @@ begin
             errcode = 'invalid_parameter_value',
             message = 'keys_if_undelivered is not a list of key paths'
                 || coalesce(': entry ' || v_other || ' is none', ''),
-            hint = 'Pass a list of at most 100 lists of text, at most 1024 bytes each: [["failed-payments", "ord-123"]].';
+            hint = 'Pass a list of at most 100 lists of text, at most 1024 bytes each: [["failed-payments", '
+                '"ord-123"]].';
     end if;
 end;
 $$;

@@ -9,7 +9,8 @@ begin
         raise exception using
             errcode = case when queue.name is null then 'null_value_not_allowed' else 'invalid_parameter_value' end,
             message = format('queue name %s is not valid', coalesce(quote_literal(queue.name), 'null')),
-            hint = 'Use 1 to 63 bytes without control characters, other than . and .. (no browser asks for such a path).';
+            hint = 'Use 1 to 63 bytes without control characters, other than . and .. (no browser asks for such a '
+                'path).';
     end if;
     if queue.policy is null or queue.on_exhausted is null or queue.retry_delay is null or queue.retry_backoff is null
         or queue.retry_delay_max is null or queue.lease is null or queue.retention is null or queue.max_lanes is null

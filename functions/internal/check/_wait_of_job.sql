@@ -13,7 +13,8 @@ begin
         raise exception using
             errcode = 'invalid_parameter_value',
             message = format('after_ordinals names %s', v_wrong),
-            hint = 'A job waits for jobs that stand before it in the call, counted from 1: so nothing can wait in a circle.';
+            hint = 'A job waits for jobs that stand before it in the call, counted from 1: so nothing can wait in a '
+                'circle.';
     end if;
     if cardinality(v_parent_ids) + coalesce(cardinality(after_ordinals), 0) = 0 then
         return null;

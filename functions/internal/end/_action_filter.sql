@@ -22,7 +22,8 @@ begin
         raise exception using
             errcode = 'invalid_parameter_value',
             message = 'the filter is empty',
-            hint = 'Say at least in which queue, for example {"queue": "mail"}, or which states: {"states": ["failed"]}.';
+            hint = 'Say at least in which queue, for example {"queue": "mail"}, or which states: {"states": '
+                '["failed"]}.';
     end if;
     v_states := (
         select jsonb_agg(s.state) from jsonb_array_elements(v_possible) as s (state)

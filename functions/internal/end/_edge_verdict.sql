@@ -9,7 +9,8 @@ begin
         return 'open';
     elsif v_span.lo is null and exists (
         select from pgbaton.job_history as h
-        where pgbaton._covers(h.lo, h.hi, _edge_verdict.parent_id) and (h.state = 'completed' or h.resolution = 'skipped')
+        where pgbaton._covers(h.lo, h.hi, _edge_verdict.parent_id)
+            and (h.state = 'completed' or h.resolution = 'skipped')
     ) then
         return 'settled';
     end if;

@@ -44,7 +44,8 @@ begin
             delete from only pgbaton.span as s where s.lo = any (v_plain_los) returning s.*
         ), made_due as (
             insert into pgbaton.ready_span (
-                lo, hi, position, lease_token, claimed_at, started_at, run_at, changed_at, day, queue_id, lane_id, state,
+                lo, hi, position, lease_token, claimed_at, started_at, run_at, changed_at, day, queue_id, lane_id,
+                state,
                 attempt, extra_attempts, ready, singleton_key, worker_id
             )
             select
@@ -69,7 +70,8 @@ begin
                     select
                         v_positions[width_bucket(s.lo, v_los)] + (s.hi - s.lo) as position,
                         -- Of a policy with a baton and without it, it goes to the line of its key.
-                        s.policy is null or s.policy not in ('singleton', 'stately') or s.held_key is not null as is_ready
+                        s.policy is null or s.policy not in ('singleton', 'stately')
+                            or s.held_key is not null as is_ready
                     offset 0
                 ) as t
             )

@@ -18,7 +18,8 @@ begin
         -- A new statement: it sees what was committed before we got the lock.
         if exists (
             select from pgbaton.job_wait as w
-            where w.child_id = wait.child_id and w.level = v_level and w.no between v_no / 16 * 16 and v_no / 16 * 16 + 15
+            where w.child_id = wait.child_id and w.level = v_level
+                and w.no between v_no / 16 * 16 and v_no / 16 * 16 + 15
                 and w.no <> v_no
         ) then
             delete from pgbaton.job_wait as w

@@ -52,5 +52,5 @@ comment on function pgbaton._add_once(
     pgbaton.queue, jsonb[], text[], integer[], timestamptz[], text[], boolean[], integer
 ) is
 'Adds jobs given as parallel arrays, which were checked, without those of which is_new says that their dedup id is
-known (null: all are new), fills in the dedup ids and returns the ids of those it added, in input order. lane_id holds for rows whose own is
-null. Raises what _add_jobs raises.';
+known (null: all are new), fills in the dedup ids and returns the ids of those it added, in input order. lane_id holds
+for rows whose own is null. Raises what _add_jobs raises.';

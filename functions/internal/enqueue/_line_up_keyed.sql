@@ -79,7 +79,8 @@ begin
         held_key, policy
     )
     select
-        i.lo, i.hi, case when i.is_head then nextval('pgbaton.position_seq') else i.place + (i.hi - i.lo) end, i.place, i.run_at,
+        i.lo, i.hi, case when i.is_head then nextval('pgbaton.position_seq') else i.place + (i.hi - i.lo) end, i.place,
+        i.run_at,
         _line_up_keyed.day, queue.id, coalesce(i.lane_id, _line_up_keyed.lane_id),
         case
             when i.is_head or not (v_is_fifo or coalesce(i.run_at <= v_now, true))
@@ -87,7 +88,8 @@ begin
             else 'waiting'
         end,
         case when i.is_head then pgbaton._slot(nullif(queue.policy, 'fifo'), 'pending', null, 0, i.line_key, i.lo) end,
-        i.is_head and (i.run_at is null or i.run_at <= v_now), i.line_key, case when i.is_head then i.line_key end, nullif(queue.policy, 'fifo')
+        i.is_head and (i.run_at is null or i.run_at <= v_now), i.line_key, case when i.is_head then i.line_key end,
+        nullif(queue.policy, 'fifo')
     from (
         select
             s.lo, s.hi, v_tickets[(s.lo - 1) / 64 - v_first_block + 1] + (s.lo - 1) % 64 as place, s.lane_id,

@@ -16,7 +16,8 @@ begin
             r.singleton_key, pgbaton._check_run_at(r.run_at, r.delay) as run_at, r.dedup_id, r.on_duplicate,
             r.max_attempts, r.retry_delay, r.retry_backoff, r.backoff_schedule, r.keys_if_undelivered,
             r.headers, case when num_nonnulls(r.after, r.after_ordinals, r.on_failed) > 0 then pgbaton._wait_of_job(
-                r.after, r.after_ordinals, r.on_failed, pgbaton._check_run_at(r.run_at, r.delay), coalesce(row_no, e.ordinal)
+                r.after, r.after_ordinals, r.on_failed, pgbaton._check_run_at(r.run_at, r.delay),
+                coalesce(row_no, e.ordinal)
             ) end as wait
         from jsonb_array_elements(jobs) with ordinality as e (job, ordinal)
         cross join lateral jsonb_to_record(e.job) as r (

@@ -23,7 +23,8 @@ begin
         return query select r.* from pgbaton._ranges_leased(v_start, most, oldest_first) as r;
     else
         return query select r.* from pgbaton._ranges_by_id(
-            v_start, most, oldest_first, v_states = '{}' or not v_states <@ v_ended, v_states = '{}' or v_states && v_ended,
+            v_start, most, oldest_first, v_states = '{}' or not v_states <@ v_ended,
+            v_states = '{}' or v_states && v_ended,
             bounds.first_day, bounds.last_day
         ) as r
         where (oldest_first or r.hi >= coalesce(bounds.first_id, 0))

@@ -10,7 +10,8 @@ begin
         return query
         select r.* from (
             (
-                select greatest(s.lo, start + 1) as lo, s.hi, s.day, s.queue_id, s.lane_id, s.state, true, s.worker_id, s.changed_at
+                select greatest(s.lo, start + 1) as lo, s.hi, s.day, s.queue_id, s.lane_id, s.state, true, s.worker_id,
+                    s.changed_at
                 from only pgbaton.span as s
                 where with_live and s.lo > start - 64 and s.hi > start
                 order by s.lo
@@ -18,7 +19,8 @@ begin
             )
             union all
             (
-                select greatest(s.lo, start + 1) as lo, s.hi, s.day, s.queue_id, s.lane_id, s.state, true, s.worker_id, s.changed_at
+                select greatest(s.lo, start + 1) as lo, s.hi, s.day, s.queue_id, s.lane_id, s.state, true, s.worker_id,
+                    s.changed_at
                 from pgbaton.leased_span as s
                 where with_live and s.lo > start - 64 and s.hi > start
                 order by s.lo
@@ -26,7 +28,8 @@ begin
             )
             union all
             (
-                select greatest(s.lo, start + 1) as lo, s.hi, s.day, s.queue_id, s.lane_id, s.state, true, s.worker_id, s.changed_at
+                select greatest(s.lo, start + 1) as lo, s.hi, s.day, s.queue_id, s.lane_id, s.state, true, s.worker_id,
+                    s.changed_at
                 from pgbaton.ready_span as s
                 where with_live and s.lo > start - 64 and s.hi > start
                 order by s.hi
@@ -34,7 +37,8 @@ begin
             )
             union all
             (
-                select greatest(h.lo, start + 1), h.hi, h.day, h.queue_id, h.lane_id, h.state, false, h.worker_id, h.finished_at
+                select greatest(h.lo, start + 1), h.hi, h.day, h.queue_id, h.lane_id, h.state, false, h.worker_id,
+                    h.finished_at
                 from pgbaton.job_history as h
                 where with_ended and h.lo > start - 64 and h.hi > start and h.day between first_day and last_day
                 order by h.lo
@@ -47,7 +51,8 @@ begin
         return query
         select r.* from (
             (
-                select s.lo, least(s.hi, start - 1) as hi, s.day, s.queue_id, s.lane_id, s.state, true, s.worker_id, s.changed_at
+                select s.lo, least(s.hi, start - 1) as hi, s.day, s.queue_id, s.lane_id, s.state, true, s.worker_id,
+                    s.changed_at
                 from only pgbaton.span as s
                 where with_live and s.lo < start
                 order by s.lo desc
@@ -55,7 +60,8 @@ begin
             )
             union all
             (
-                select s.lo, least(s.hi, start - 1) as hi, s.day, s.queue_id, s.lane_id, s.state, true, s.worker_id, s.changed_at
+                select s.lo, least(s.hi, start - 1) as hi, s.day, s.queue_id, s.lane_id, s.state, true, s.worker_id,
+                    s.changed_at
                 from pgbaton.leased_span as s
                 where with_live and s.lo < start
                 order by s.lo desc
@@ -63,7 +69,8 @@ begin
             )
             union all
             (
-                select s.lo, least(s.hi, start - 1) as hi, s.day, s.queue_id, s.lane_id, s.state, true, s.worker_id, s.changed_at
+                select s.lo, least(s.hi, start - 1) as hi, s.day, s.queue_id, s.lane_id, s.state, true, s.worker_id,
+                    s.changed_at
                 from pgbaton.ready_span as s
                 -- By its end, which is indexed: the last span that begins before start ends at most 63 later.
                 where with_live and s.lo < start and s.hi < least(start, 9223372036854775744) + 63
@@ -72,7 +79,8 @@ begin
             )
             union all
             (
-                select h.lo, least(h.hi, start - 1), h.day, h.queue_id, h.lane_id, h.state, false, h.worker_id, h.finished_at
+                select h.lo, least(h.hi, start - 1), h.day, h.queue_id, h.lane_id, h.state, false, h.worker_id,
+                    h.finished_at
                 from pgbaton.job_history as h
                 where with_ended and h.lo < start and h.day between first_day and last_day
                 order by h.lo desc

@@ -8,7 +8,8 @@ declare
 begin
     v_bounds.first_day := coalesce(pgbaton._day((filter ->> 'created_after')::timestamptz), '-infinity');
     v_bounds.last_day := least(
-        pgbaton._day((filter ->> 'created_before')::timestamptz), pgbaton._day((filter ->> 'ended_before')::timestamptz), 'infinity'
+        pgbaton._day((filter ->> 'created_before')::timestamptz),
+        pgbaton._day((filter ->> 'ended_before')::timestamptz), 'infinity'
     );
     -- From the ends of the indexes of days; of an extension all days share one.
     if v_bounds.first_day > '-infinity' and not pgbaton._is_extension() then

@@ -10,7 +10,8 @@ begin
         select g.id
         from (
             select s.lo, s.hi from pgbaton.span as s
-            where s.day = _kept_of_day.day and s.lo >= v_first_id and pgbaton._overlaps(s.lo, s.hi, v_first_id, v_last_id)
+            where s.day = _kept_of_day.day and s.lo >= v_first_id
+                and pgbaton._overlaps(s.lo, s.hi, v_first_id, v_last_id)
             union all
             select h.lo, h.hi
             from (

@@ -11,4 +11,5 @@ as $$
 $$;
 comment on function pgbaton._takes_stored(pgbaton.queue, text[], timestamptz[]) is
 'Whether jobs of the queue can get their place in line after they were stored, as _line_up_stored does it: those of
-policies that allow any number of a key, and jobs without keys that may run at once. No search_path, so that it inlines.';
+policies that allow any number of a key, and jobs without keys that may run at once. No search_path, so that it
+inlines.';

@@ -58,5 +58,5 @@ end;
 $$;
 comment on function pgbaton._put(pgbaton.span[], boolean) is
 'Puts spans, which are nowhere, where they belong: claimable and leased ones of standard queues into ready_span and
-leased_span, all others into span. may_be_refused: those for which the policy of their queue leaves no place are left out
-and returned; else there is a place, or the index that guards it raises.';
+leased_span, all others into span. may_be_refused: those for which the policy of their queue leaves no place are left
+out and returned; else there is a place, or the index that guards it raises.';

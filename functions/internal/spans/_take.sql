@@ -49,7 +49,8 @@ begin
         array_agg(
             row(
                 p.piece_lo, p.piece_hi, p.position + (p.piece_hi - p.hi), p.key_position + (p.piece_lo - p.lo),
-                p.lease_token, p.lease_until, p.claimed_at, p.started_at, p.run_at, p.changed_at, p.day, p.queue_id, p.lane_id, p.state, p.attempt,
+                p.lease_token, p.lease_until, p.claimed_at, p.started_at, p.run_at, p.changed_at, p.day, p.queue_id,
+                p.lane_id, p.state, p.attempt,
                 p.extra_attempts, p.slot, p.ready, p.singleton_key, p.held_key, p.worker_id, p.policy
             )::pgbaton.span
             order by p.piece_lo

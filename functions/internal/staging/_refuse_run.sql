@@ -7,7 +7,8 @@ begin
         raise exception using
             errcode = 'PB013',
             message = format('run "%s" was begun with other data', run.run_id),
-            hint = 'Other data needs another run_id; a stream that starts over with a new checkpoint, or another stream or '
+            hint = 'Other data needs another run_id; a stream that starts over with a new checkpoint, or another '
+                'stream or '
                 'queue, needs another stream_id.';
     end if;
     raise exception using

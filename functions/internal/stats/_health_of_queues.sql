@@ -135,7 +135,9 @@ begin
     end;
     return next;
 
-    select count(*) as jobs, max(a.at) as last_at, (array_agg(a.job_id order by a.at desc))[1:5] as job_ids into v_broken
+    select count(*) as jobs, max(a.at) as last_at,
+        (array_agg(a.job_id order by a.at desc))[1:5] as job_ids
+    into v_broken
     from (select n.* from pgbaton.audit as n order by n.id desc limit 10000) as a
     where a.action = 'set_aside' and a.at > _health_of_queues.at - interval '1 day' and (
         _health_of_queues.queue_ids is null

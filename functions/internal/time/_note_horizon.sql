@@ -14,9 +14,9 @@ begin
     then
         return;
     end if;
-    -- Every enqueue takes its transaction id before it draws a position, and whoever leaves a release row before its id.
-    -- So all up to the two that were read above were drawn by transactions older than the id that this transaction gets
-    -- only now.
+    -- Every enqueue takes its transaction id before it draws a position, and whoever leaves a release row before its
+    -- id. So all up to the two that were read above were drawn by transactions older than the id that this transaction
+    -- gets only now.
     insert into pgbaton.watermark (kind, lane_id, value, below_xid, recorded_at)
     values
     ('horizon', 0, v_position, pg_current_xact_id(), at),

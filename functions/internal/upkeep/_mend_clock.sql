@@ -37,7 +37,8 @@ begin
     set asleep_at = at, asleep_until = at + (s.asleep_until - s.asleep_at)
     where s.id = any (array(select o.id from pgbaton.sleeper as o where o.asleep_at > v_limit for update skip locked));
     -- A count of ended jobs rests for a while.
-    update pgbaton.counted_day as d set counted_at = at, next_at = at where d.day = '-infinity' and d.counted_at > v_limit;
+    update pgbaton.counted_day as d set counted_at = at, next_at = at
+    where d.day = '-infinity' and d.counted_at > v_limit;
     -- As cron does: by less than three hours, what ran in the time that comes twice does not run again.
     if v_ahead > '3 hours' then
         for v_name in

@@ -55,6 +55,7 @@ end;
 $$;
 comment on function pgbaton._sweep(boolean) is
 'The thorough upkeep: finds what the watermarks of the claim may have passed by. Watermarks whose transactions
-had ended at the last sweep were proven then; is_full, as run_maintenance has it every ten minutes, looks behind those as
-well and drops those of which a higher one will do. Bounded and without waiting for locks, so that it may run within a
-claim or wait_for_jobs, and in several sessions at once. A step that fails does not hinder the others, nor the claim.';
+had ended at the last sweep were proven then; is_full, as run_maintenance has it every ten minutes, looks behind those
+as well and drops those of which a higher one will do. Bounded and without waiting for locks, so that it may run within
+a claim or wait_for_jobs, and in several sessions at once. A step that fails does not hinder the others, nor the
+claim.';

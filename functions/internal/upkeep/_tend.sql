@@ -19,7 +19,8 @@ begin
     perform set_config('pgbaton.tended_at', pgbaton._micros(at)::text, false);
     -- One statement: starting two costs more than what they read.
     select
-        w.due_from, w.leases_from, coalesce(h.value, 0), coalesce(h.recorded_at < at - interval '0.5 seconds', true), w.release_horizon,
+        w.due_from, w.leases_from, coalesce(h.value, 0), coalesce(h.recorded_at < at - interval '0.5 seconds', true),
+        w.release_horizon,
         w.released_from, w.swept_at not between
             pgbaton._micros(at - interval '10 seconds') and pgbaton._micros(at + interval '10 seconds'),
         exists (select from pgbaton.baton_release as r where r.id >= w.released_from offset 0),

@@ -14,8 +14,9 @@ begin
     end if;
     return pgbaton._do_step(step, at, subject, since, max_spans);
 exception
-    -- What data, objects, locks and limits may do to one step. What concerns the call as a whole is none of them: it was
-    -- cancelled, the server stops or only reads, its snapshot is too old. That is raised, and all of the call is undone.
+    -- What data, objects, locks and limits may do to one step. What concerns the call as a whole is none of them: it
+    -- was cancelled, the server stops or only reads, its snapshot is too old. That is raised, and all of the call is
+    -- undone.
     when data_exception or integrity_constraint_violation or cardinality_violation
         or object_not_in_prerequisite_state or deadlock_detected
         or syntax_error_or_access_rule_violation or dependent_objects_still_exist or feature_not_supported

@@ -29,5 +29,5 @@ end;
 $$;
 comment on function pgbaton._is_seen_by_all(xid8) is
 'Whether no transaction older than that one can still make a job claimable without having seen the sleeper in question:
-it would have an id and the lock of those who write to span or ready_span. Look for jobs in a later statement: what ended before this
-one is visible to it.';
+it would have an id and the lock of those who write to span or ready_span. Look for jobs in a later statement: what
+ended before this one is visible to it.';

@@ -274,7 +274,8 @@ class OperatorCalls(Caller):
         """Moves a job that is not claimed, waits for its time or for a retry: it runs from then on.
 
         The order within a key never changes. The job that holds a FIFO key keeps it: its key waits
-        with it. In its lane a job that becomes due stands behind those that were claimable before.
+        with it. Among jobs of its priority, type and tags, one that becomes due stands behind those
+        that were claimable before.
 
         Args:
             queue (str): where it is.

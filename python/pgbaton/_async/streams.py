@@ -1,4 +1,4 @@
-"""Jobs that are pushed to a consumer: StreamJobs of specification c."""
+"""Jobs that are pushed to a consumer as long as it has room for them."""
 
 from __future__ import annotations
 

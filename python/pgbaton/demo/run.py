@@ -75,8 +75,7 @@ def run(sample: int | None, folder: Path) -> bool:
         pipeline().write_report(report, folder)
         found = walk(connection)
         print_summary(filled, drain, waits(connection), found.violations, flown)
-        console.print(f"delays of each day: {folder}/daily_delays.png", markup=False)
-        return print_checks(
+        passed = print_checks(
             [
                 check_block(drain, broken, expected),
                 *check_reports(drain.reports, len(BATCH_SIZES), sum(expected.values())),
@@ -89,6 +88,8 @@ def run(sample: int | None, folder: Path) -> bool:
                 check_report(spark, folder, sum(expected.values())),
             ]
         )
+        print_next_steps(connection.info.dsn, folder)  # which has no password
+        return passed
 
 
 def fresh_database() -> str:
@@ -241,3 +242,18 @@ def print_checks(checks: list[Check]) -> bool:
         outcome = "[green]ok[/]" if check.holds else "[red]FAILED[/]"
         console.print(f"{outcome} {check.what}" + ("" if check.holds else f": {check.found}"))
     return all(check.holds for check in checks)
+
+
+def print_next_steps(where: str, folder: Path) -> None:
+    """What to click and to type now: the database stays until the next demo."""
+    command = Path(".venv/bin/pgbaton")
+    pgbaton = str(command) if command.exists() else "pgbaton"
+    console.print("[bold]what to look at now[/]")
+    for what, how in (
+        ("delays of each day", (folder / "daily_delays.png").absolute().as_uri()),
+        ("the page", f'{pgbaton} serve --dsn "{where}", then http://localhost:8000/'),
+        ("in the terminal", f'{pgbaton} top --dsn "{where}"'),
+        ("in SQL", f'psql "{where}", then: table pgbaton.jobs limit 10;'),
+        ("step by step", "docs/tutorial.md"),
+    ):
+        console.print(f"  {what:20}{how}", markup=False)

@@ -45,7 +45,7 @@ class BodyTooLarge(HTTPException):
 
 
 def answer(content: Any, status: int = 200) -> Response:
-    """JSON as specification b has it."""
+    """JSON as the endpoints answer it."""
     return Response(write(content), status, media_type="application/json")
 
 

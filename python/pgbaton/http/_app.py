@@ -78,7 +78,7 @@ async def _lifespan(app: Starlette) -> AsyncIterator[None]:
 
 
 async def _clean_up(running: Gateway) -> None:
-    """The cleanup of specification b; with 0 it is left to others."""
+    """Maintenance at each interval; with 0 it is left to others."""
     seconds = running.settings.cleanup_interval.total_seconds()
     client = running.clients.of(running.settings.anyone)
     while seconds > 0:

@@ -1,4 +1,4 @@
-"""The OpenAPI document of the endpoints of specification b."""
+"""The OpenAPI document of the endpoints for messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The endpoints of specification b, for the queue that the path names."""
+"""The endpoints for messages, of the queue that the path names."""
 
 from __future__ import annotations
 

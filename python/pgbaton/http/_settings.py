@@ -1,4 +1,4 @@
-"""What the gateway is told: which database, who may call, and the settings of specification b."""
+"""What the gateway is told: which database, who may call, and what is set once for all."""
 
 from __future__ import annotations
 

