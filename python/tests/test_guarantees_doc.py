@@ -37,6 +37,21 @@ FLOWS = """
     Members finish before the group is closed; D14 Polling for the join; D15 Cycles; D16 `hold`
     ends by deletion; D17 Order inside a flow against limits; D18 Parent that has children is
     not retried; D19 Leftovers of a finished tree; D20 Whole-workflow time limit missing"""
+LIMITS = """
+    L01 Count under a snapshot; L02 SKIP LOCKED and a shared budget; L03 Over-admission by
+    position; L04 Lock released before the write; L05 Slot freed twice; L06 Limit ends
+    before the job does; L07 Slot lost after a crash; L08 Restart bypasses the limit; L09
+    Blocked for ever; L10 Full key in front hides the rest; L11 Runs below the limit; L12
+    Limit change has no effect or breaks; L13 Over the limit by refused starts; L14 Waiters
+    hold worker threads; L15 Thundering wake-up; L16 Hot counter row; L17 Deadlock on the
+    counter; L18 Two gates, one bypassed; L19 Round robin not round; L20 Fairness only
+    local; L21 Retry gets a different key; L22 Lost partition key in memory; L23 Empty state
+    read as does not exist; L24 Delayed job and its slot; L25 One busy queue delays the
+    others; R01 Two-fold burst at the border; R02 Window stops at midnight; R03 Starts or
+    runs; R04 One exhausted key blocks all; R05 Per-key budget counted globally; R06 Waiting
+    for budget eats attempts; R07 Retries and delayed jobs slip past; R08 Limited work
+    blocks unlimited work; R09 Rate claim locks the backlog; R10 Group limit acts as
+    concurrency 1; R11 Pause until by one resume job; R12 Rate state of many keys"""
 CLAUSES = {
     "Recovery": """
         kill -9 mid-job; pause 3× lease then finish; restart the server;
@@ -121,6 +136,7 @@ HELD = rows("Pitfalls F01 to F30", ["row", "pitfall", "what we promise", "test"]
 FLOWS_HELD = rows(
     "Jobs that wait for jobs D01 to D20", ["row", "pitfall", "what we promise", "test"]
 )
+LIMITS_HELD = rows("Limits and rates L01 to R12", ["row", "pitfall", "what we promise", "test"])
 OTHERS = rows("Other classes", ["class", "clause", "test", "note"])
 
 
@@ -147,12 +163,20 @@ def what_is_wrong(tests: str) -> list[str]:
 
 
 def test_every_test_that_is_named_is_there() -> None:
-    tested = [row for row in (*PROMISED, *HELD, *FLOWS_HELD, *OTHERS) if row.tests != MISSING]
+    tested = [
+        row
+        for row in (*PROMISED, *HELD, *FLOWS_HELD, *LIMITS_HELD, *OTHERS)
+        if row.tests != MISSING
+    ]
     assert [(row.name, wrong) for row in tested if (wrong := what_is_wrong(row.tests))] == []
 
 
 def test_what_has_no_test_is_known() -> None:
-    missing = {row.name for row in (*PROMISED, *HELD, *FLOWS_HELD, *OTHERS) if row.tests == MISSING}
+    missing = {
+        row.name
+        for row in (*PROMISED, *HELD, *FLOWS_HELD, *LIMITS_HELD, *OTHERS)
+        if row.tests == MISSING
+    }
     print(f"{len(missing)} of {len(OTHERS)} clauses have no test yet: {sorted(missing)}")
     assert missing == WITHOUT_TEST
 
@@ -161,16 +185,18 @@ def test_the_list_is_complete() -> None:
     assert [row.name for row in PROMISED] == names(PROMISES)
     assert [row.name for row in HELD] == names(PITFALLS)
     assert [row.name for row in FLOWS_HELD] == names(FLOWS)
+    assert [row.name for row in LIMITS_HELD] == names(LIMITS)
     clauses = [f"{group} {clause}" for group, text in CLAUSES.items() for clause in names(text)]
     assert [row.name for row in OTHERS] == clauses
     assert set(clauses) >= WITHOUT_TEST
 
 
 def test_a_pitfall_is_held_by_tests_of_its_number() -> None:
-    for row in (*HELD, *FLOWS_HELD):
+    for row in (*HELD, *FLOWS_HELD, *LIMITS_HELD):
         named = re.findall(r"::(\w+)", row.tests)
         assert named, row.name
-        assert all(name.startswith(f"test_{row.name[:3].lower()}_") for name in named), row.name
+        number = f"_{row.name[:3].lower()}_"
+        assert all(name.startswith("test_") and number in name for name in named), row.name
         assert row.cells[2], row.name
 
 
