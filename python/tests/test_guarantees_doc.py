@@ -37,6 +37,14 @@ FLOWS = """
     Members finish before the group is closed; D14 Polling for the join; D15 Cycles; D16 `hold`
     ends by deletion; D17 Order inside a flow against limits; D18 Parent that has children is
     not retried; D19 Leftovers of a finished tree; D20 Whole-workflow time limit missing"""
+REPLACING = """
+    P01 Replace meets a claim, and the request is lost; P02 While it runs, replacements
+    pile up; P03 A duplicate of a running job loses news; P04 Debounce drops work; P05
+    Debounce never fires; P06 Stale dedup entry; P07 Off by one, and orphans at the cap;
+    P08 A completed job blocks new ones; P09 A retry collides with the waiting twin; P10
+    Unique against an insert that is rolled back; P11 Replace changes more than asked; P12
+    A moved job runs at the wrong place; P13 A move meets a claim; P14 A sequence is burnt
+    by upserts; P15 Contention of debounced events"""
 CLAUSES = {
     "Recovery": """
         kill -9 mid-job; pause 3× lease then finish; restart the server;
@@ -121,7 +129,12 @@ HELD = rows("Pitfalls F01 to F30", ["row", "pitfall", "what we promise", "test"]
 FLOWS_HELD = rows(
     "Jobs that wait for jobs D01 to D20", ["row", "pitfall", "what we promise", "test"]
 )
+REPLACING_HELD = rows(
+    "Jobs that replace others, or are moved, P01 to P15",
+    ["row", "pitfall", "what we promise", "test"],
+)
 OTHERS = rows("Other classes", ["class", "clause", "test", "note"])
+EVERY = (*PROMISED, *HELD, *FLOWS_HELD, *REPLACING_HELD, *OTHERS)
 
 
 def what_is_wrong(tests: str) -> list[str]:
@@ -147,12 +160,12 @@ def what_is_wrong(tests: str) -> list[str]:
 
 
 def test_every_test_that_is_named_is_there() -> None:
-    tested = [row for row in (*PROMISED, *HELD, *FLOWS_HELD, *OTHERS) if row.tests != MISSING]
+    tested = [row for row in EVERY if row.tests != MISSING]
     assert [(row.name, wrong) for row in tested if (wrong := what_is_wrong(row.tests))] == []
 
 
 def test_what_has_no_test_is_known() -> None:
-    missing = {row.name for row in (*PROMISED, *HELD, *FLOWS_HELD, *OTHERS) if row.tests == MISSING}
+    missing = {row.name for row in EVERY if row.tests == MISSING}
     print(f"{len(missing)} of {len(OTHERS)} clauses have no test yet: {sorted(missing)}")
     assert missing == WITHOUT_TEST
 
@@ -161,13 +174,14 @@ def test_the_list_is_complete() -> None:
     assert [row.name for row in PROMISED] == names(PROMISES)
     assert [row.name for row in HELD] == names(PITFALLS)
     assert [row.name for row in FLOWS_HELD] == names(FLOWS)
+    assert [row.name for row in REPLACING_HELD] == names(REPLACING)
     clauses = [f"{group} {clause}" for group, text in CLAUSES.items() for clause in names(text)]
     assert [row.name for row in OTHERS] == clauses
     assert set(clauses) >= WITHOUT_TEST
 
 
 def test_a_pitfall_is_held_by_tests_of_its_number() -> None:
-    for row in (*HELD, *FLOWS_HELD):
+    for row in (*HELD, *FLOWS_HELD, *REPLACING_HELD):
         named = re.findall(r"::(\w+)", row.tests)
         assert named, row.name
         assert all(name.startswith(f"test_{row.name[:3].lower()}_") for name in named), row.name
