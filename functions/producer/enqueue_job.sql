@@ -16,7 +16,9 @@ create or replace function pgbaton.enqueue_job(
     on_duplicate text default 'error',
     headers jsonb default null,
     after bigint[] default null,
-    on_failed text default 'wait'
+    on_failed text default 'wait',
+    debounce interval default null,
+    max_wait interval default null
 )
 returns bigint
 language plpgsql volatile security definer
@@ -31,12 +33,19 @@ declare
 begin
     if num_nonnulls(
         singleton_key, run_at, delay, max_attempts, retry_delay, retry_backoff, backoff_schedule, keys_if_undelivered,
-        dedup_id, headers, after
+        dedup_id, headers, after, debounce, max_wait
     ) = 0 and on_failed = 'wait' and on_duplicate = 'error' and payload is not null and pgbaton._fits(payload) then
         v_job_id := pgbaton._add_plain_job(queue, payload, priority, job_type, tags);
         if v_job_id is not null then
             return v_job_id;
         end if;
+    end if;
+    if on_duplicate = 'replace' or num_nonnulls(debounce, max_wait) > 0 then
+        return pgbaton._enqueue_replacing(
+            queue, payload, priority, singleton_key, job_type, tags, run_at, delay, pgbaton._job_options(
+                max_attempts, retry_delay, retry_backoff, backoff_schedule, keys_if_undelivered, headers
+            ), dedup_id, on_duplicate, after is not null, debounce, max_wait
+        );
     end if;
     if after is not null or on_failed is distinct from 'wait' then
         return pgbaton._enqueue_after(
@@ -52,7 +61,7 @@ end;
 $$;
 comment on function pgbaton.enqueue_job(
     text, jsonb, integer, text, text, text[], timestamptz, interval, integer, interval, boolean, interval[],
-    jsonb, text, text, jsonb, bigint[], text
+    jsonb, text, text, jsonb, bigint[], text, interval, interval
 ) is
 'Adds a job and returns its id. It is there when your transaction commits.
 priority: larger runs first (150 explicit, 100 discovered, 30 backfill); it orders keys, never jobs of one
@@ -63,7 +72,13 @@ max_attempts, retry_delay, retry_backoff, backoff_schedule: instead of the queue
 (up to 20,000) means n retries.
 keys_if_undelivered: list of at most 100 key paths under which the payload is stored when the job fails for good.
 dedup_id: your own id for the job. When the queue knows it already, or its policy allows no further job of the
-key, on_duplicate error raises PB006 and skip returns the earlier job''s id.
+key, on_duplicate error raises PB006 and skip returns the earlier job''s id. With replace the job takes the place of the
+earlier one, which ends as replaced, if nobody has claimed that: all is as this call says, but it stands at the same
+place and, without run_at or delay, has the same time. One that was claimed is not touched: the job is enqueued behind
+it, or refused with PB006 where the policy is exclusive; one that has ended is no duplicate. enqueue_jobs says which it
+was. The id is that of the new job.
+debounce: with replace, instead of a run_at: so long nothing may come before the job runs, since each one that replaces
+it puts it off again; max_wait: but no longer than that after the first one (null: as long as they come).
 headers: an object of texts, up to 4 kB, that travels with the job, for example a trace context.
 after: ids of up to 100,000 jobs, of any queue in which you may enqueue; the job is not claimable until all of them have
 completed, and not before run_at. In a FIFO queue it holds up its key meanwhile, as a job with a run_at does. on_failed:

@@ -24,6 +24,17 @@ begin
         return;
     end if;
     perform pgbaton._check_batch(v_queue, v_all.payloads, v_all.singleton_keys);
+    if v_all.debounces is not null then
+        v_outcomes := array(
+            select r from pgbaton._replace_jobs(
+                v_queue, v_all.payloads, v_all.singleton_keys, v_all.lane_ids, v_all.run_ats, v_all.options,
+                v_all.dedup_ids, v_all.on_duplicates, v_all.debounces, v_all.max_waits
+            ) as r
+        );
+        perform pgbaton._add_edges_of(v_all.waits, v_outcomes);
+        return query select * from unnest(v_outcomes);
+        return;
+    end if;
     v_is_new := pgbaton._register_dedup_ids(v_queue, v_all.dedup_ids, v_all.on_duplicates);
 
     select
@@ -53,8 +64,9 @@ $$;
 comment on function pgbaton.enqueue_jobs(text, jsonb) is
 'Adds many jobs, each with options of its own: an array of objects with the keys of enqueue_job. Returns one
 row for each in input
-order: enqueued; duplicate, with the earlier job''s id (on_duplicate error raises PB006 instead); or rejected,
-without an id, where the policy of the queue allows no further job of the key. Jobs of one key keep the order
+order: enqueued; duplicate, with the earlier job''s id (on_duplicate error raises PB006 instead); of on_duplicate
+replace replaced, when it took the place of an earlier job, or behind, when that was claimed and has not ended; or
+rejected, without an id, where the policy of the queue allows no further job of the key. Jobs of one key keep the order
 of the array. All or nothing for everything else. Durations are interval text, instants ISO 8601 (UTC when
 they name no zone).
 after_ordinals: places of earlier jobs of the array, from 1, for which the job waits as for those of after; on_failed

@@ -61,6 +61,8 @@ class JobOptions(TypedDict, total=False):
     headers: Mapping[str, str] | None
     after: Iterable[int]
     on_failed: str
+    debounce: Interval | None
+    max_wait: Interval | None
 
 
 class SingleJob(JobOptions, total=False):
@@ -278,6 +280,8 @@ _IN_AN_OBJECT: Mapping[str, Any] = {
     "backoff_schedule": _list_of(interval),
     "keys_if_undelivered": _paths,
     "after": _list_of(_unchanged),
+    "debounce": interval,
+    "max_wait": interval,
     "after_ordinals": _list_of(_unchanged),
     "headers": _headers,
     "failed_after": instant,
@@ -338,6 +342,8 @@ _OPTIONS: Mapping[str, Any] = {
     "headers": header_texts,
     "after": integers,
     "on_failed": text,
+    "debounce": interval,
+    "max_wait": interval,
 }
 
 

@@ -48,8 +48,8 @@ _NAMES_OF_TYPES = {
     "integer": "batch_size capacity events_count extra_attempts fast_retries max_attempts max_lanes"
     " max_ranges max_rows priority progress row_offset slow_retries",
     "integer[]": "priorities",
-    "interval": "dead_letter_retention delay fast_max fast_min lease max_age max_wait retention"
-    " retry_delay retry_delay_max retry_in run_in slow_delay timeout ttl",
+    "interval": "dead_letter_retention debounce delay fast_max fast_min lease max_age max_wait"
+    " retention retry_delay retry_delay_max retry_in run_in slow_delay timeout ttl",
     "interval[]": "backoff_schedule",
     "jsonb": "filter headers jobs keys_if_undelivered payload result until",
     "jsonb[]": "payloads results",

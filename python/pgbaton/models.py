@@ -133,7 +133,8 @@ class EnqueueOutcome:
     job_id: int | None
     """The new job, or the earlier one when it is a duplicate; None when it was rejected."""
     outcome: str
-    """`enqueued`, `duplicate`, or `rejected: ` and why."""
+    """`enqueued`, `duplicate`, `replaced` (it has the place of an earlier job), `behind` (an
+    earlier one was claimed and has not ended), or `rejected: ` and why."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,6 +76,11 @@ class Job:
     after: tuple[Job, ...] = ()  # while it waits for these
     on_failed: str = "wait"
     was_skipped: bool = False
+    since: float = NOON  # when the first came of those that replaced each other
+    dedup_id: str | None = None
+
+    def is_new(self) -> bool:
+        return self.state in ("pending", "waiting") and not self.was_claimed
 
     def settles(self, on_failed: str) -> bool:
         """Whether a job that waits for this one needs to wait no more."""
@@ -141,10 +146,9 @@ class Model:
     def queued(self, queue: str, key: str | None) -> Job | None:
         """The job that keeps another one of its key from being enqueued."""
         for job in self.of_key(queue, key):
-            is_new = job.state in ("pending", "waiting") and not job.was_claimed
             if (
                 (queue == "short" and job.state == "pending")
-                or (queue == "stately" and is_new)
+                or (queue == "stately" and job.is_new())
                 or (queue == "exclusive" and job.state != "failed")
             ):
                 return job
@@ -167,13 +171,76 @@ class Model:
 
     def new_job(self, job_id: int, queue: str, key: str | None, run_at: float | None) -> Job:
         place = self.draw()
-        job = Job(job_id, queue, key, place, place, run_at)
+        job = Job(job_id, queue, key, place, place, run_at, since=self.now)
         if queue in FIFO or (queue in LINED and self.is_due(job)):
             job.holds = self.is_idle(queue, key) and not self.is_locked(queue, key)
             job.state = "pending" if job.holds else "waiting"
         if job.state == "pending":
             self.make_ready(job)
         return job
+
+    def known(self, queue: str, dedup_id: str | None) -> Job | None:
+        """The last job that was enqueued under an id."""
+        return max(
+            (
+                j
+                for j in self.jobs.values()
+                if dedup_id and (j.queue, j.dedup_id) == (queue, dedup_id)
+            ),
+            key=lambda j: j.born,
+            default=None,
+        )
+
+    def verdict_on_replacing(self, queue: str, key: str | None, known: Job | None) -> str:
+        queued = self.queued(queue, key)
+        if queued and not queued.is_new():
+            return "rejected"
+        if queued or (known and known.is_new()):
+            return "replaced"
+        is_known = known and known.state not in FINAL and (known.state != "failed" or known.holds)
+        runs = queue == "stately" and any(j.state in LEASED for j in self.of_key(queue, key))
+        return "behind" if is_known or runs else "enqueued"
+
+    def replace(
+        self,
+        job_id: int,
+        queue: str,
+        key: str | None,
+        known: Job | None,
+        delay: int | None,
+        debounce: int | None,
+        max_wait: int | None,
+    ) -> None:
+        """What was not claimed ends, and the new job has its place if that is of its key."""
+        queued = self.queued(queue, key)
+        if known and not known.is_new():
+            known = None
+        place = queued or (known if known and known.key == key else None)
+        if known and known is not place:
+            self.end(known, "unscheduled")
+        wait = delay if debounce is None else debounce
+        run_at = None if wait is None else self.now + wait
+        if place is None:
+            self.enqueue(job_id, queue, key, run_at)
+            return
+        if debounce is not None and max_wait is not None:
+            run_at = max(self.now, min(self.now + debounce, place.since + max_wait))
+        if run_at is None:
+            run_at = place.run_at if place.run_at and not place.after else self.now
+        job = Job(job_id, queue, key, place.place, self.draw(), run_at, place.state)
+        job.since, job.holds = place.since, place.holds
+        was_ready = place.ready or (job.holds and (queue, key) in self.paused)
+        place.state, place.ready, place.holds, place.after = "unscheduled", False, False, ()
+        self.jobs[job_id] = job
+        if not self.is_due(job) and queue in ("singleton", "stately"):
+            job.state = "pending"  # it is not in line while it waits for its time
+            self.let_go(job)
+        elif job.state == "pending" and queue in ("singleton", "stately") and not job.holds:
+            job.state, job.place = "waiting", self.draw()
+        elif job.state == "pending":
+            self.make_ready(job)
+            if self.is_due(job) and was_ready and (place.run_at or 0) <= self.now:
+                job.run_at = place.run_at
 
     def waiting_for_jobs(self) -> list[Job]:
         return [j for j in self.jobs.values() if j.after and j.state not in FINAL]
@@ -190,6 +257,9 @@ class Model:
 
     def reveal(self) -> None:
         """The transaction commits: its jobs stand where they were enqueued."""
+        for job in self.hidden:
+            if job.ready:
+                self.make_ready(job)  # its key may have been paused meanwhile
         found = [*self.jobs.values(), *self.hidden]
         self.jobs = {j.id: j for j in sorted(found, key=lambda j: j.born)}
         self.hidden = []
@@ -488,6 +558,49 @@ class Machine(RuleBasedStateMachine):
             if outcome == "enqueued":
                 self.model.enqueue(job, queue, key, None)
 
+    @rule(
+        which=picks,
+        key=key_names,
+        dedup_id=st.sampled_from(["x", "x", "y", None]),
+        delay=st.sampled_from([None, None, None, 0, 5, 30]),
+        debounce=st.sampled_from([None, 5, 30]),
+        max_wait=st.sampled_from([None, 31, 40]),
+    )
+    def replace(
+        self,
+        which: int,
+        key: str,
+        dedup_id: str | None,
+        delay: int | None,
+        debounce: int | None,
+        max_wait: int | None,
+    ) -> None:
+        queue = self.queue(which)
+        name = None if queue == "standard" else key
+        if queue not in LIMITED:
+            dedup_id = dedup_id or "y"
+        if debounce is None:
+            max_wait = None
+        else:
+            delay = None
+        query: LiteralString = (
+            "select job_id, outcome from pgbaton.enqueue_jobs(%s, jsonb_build_array("
+            "jsonb_strip_nulls(jsonb_build_object('on_duplicate', 'replace',"
+            " 'singleton_key', %s::text, 'dedup_id', %s::text, 'delay', make_interval(secs => %s),"
+            " 'debounce', make_interval(secs => %s), 'max_wait', make_interval(secs => %s)))))"
+        )
+        given = (queue, name, dedup_id, delay, debounce, max_wait)
+        if self.model.is_locked(queue, name):
+            self.blocked(query, *given)
+            return
+        known = self.model.known(queue, dedup_id)
+        expected = self.model.verdict_on_replacing(queue, name, known)
+        [(job, outcome)] = self.rows(query, *given)
+        assert outcome.partition(":")[0] == expected
+        if job is not None:
+            self.model.replace(job, queue, name, known, delay, debounce, max_wait)
+            self.model.jobs[job].dedup_id = dedup_id
+
     @precondition(lambda self: self.model.jobs and {"standard", *FIFO} & {*self.queues})
     @rule(
         which=picks,
@@ -603,11 +716,14 @@ class Machine(RuleBasedStateMachine):
 
     def check_order(self, claimed: list[Job], open_to_all: list[Job]) -> None:
         """The first in line of the new jobs of a queue; and the head of each key."""
-        new = [
-            j
-            for j in open_to_all
-            if j.queue == "standard" and j.state == "pending" and not j.run_at
-        ]
+        new = sorted(
+            (
+                j
+                for j in open_to_all
+                if j.queue == "standard" and j.state == "pending" and not j.run_at
+            ),
+            key=lambda j: j.place,
+        )
         taken = [j for j in claimed if j in new]
         # Which ones, not in which order: what one session enqueued one by one comes together.
         assert {j.place for j in taken} == {j.place for j in new[: len(taken)]}
@@ -997,7 +1113,16 @@ class Machine(RuleBasedStateMachine):
         while token := self.last_claim():
             self.rows("select pgbaton.complete_claim(%s)", token)
         # What waits for a job that did not complete is let go by hand, one after the other.
-        while held := self.rows("select queue, job_id from pgbaton.blocked_jobs() limit 1"):
+        # So is what waits for one that stands behind a failed one: nothing else that lives is left.
+        stuck: LiteralString = """
+            select queue, job_id from pgbaton.blocked_jobs()
+            union all
+            select q.name, w.child_id from pgbaton.job_wait as w
+            inner join pgbaton.queue as q on q.id = w.queue_id
+            where exists (select from pgbaton.span as s where w.parent_id between s.lo and s.hi)
+            limit 1
+        """
+        while held := self.rows(stuck):
             self.rows("select pgbaton.stop_waiting(%s, %s)", *held[0])
             while token := self.last_claim():
                 self.rows("select pgbaton.complete_claim(%s)", token)

@@ -272,6 +272,17 @@ def enqueue(client: Client) -> None:
         on_duplicate="skip",
         headers={"of": "one"},
     )
+    client.create_queue("index")
+    for _ in range(2):
+        client.enqueue_job(
+            "index",
+            dedup_id="item",
+            on_duplicate="replace",
+            debounce=timedelta(seconds=5),
+            max_wait=timedelta(minutes=1),
+        )
+    [index] = client.queue_stats("index")
+    assert (index.scheduled, index.total) == (1, 1)
     info = client.get_job(job_id)
     assert info.headers == {"of": "one"}
     assert info.payload == {"to": ["ü", None, 1.5, {"a": True}]}

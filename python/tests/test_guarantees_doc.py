@@ -52,6 +52,14 @@ LIMITS = """
     for budget eats attempts; R07 Retries and delayed jobs slip past; R08 Limited work
     blocks unlimited work; R09 Rate claim locks the backlog; R10 Group limit acts as
     concurrency 1; R11 Pause until by one resume job; R12 Rate state of many keys"""
+REPLACING = """
+    P01 Replace meets a claim, and the request is lost; P02 While it runs, replacements
+    pile up; P03 A duplicate of a running job loses news; P04 Debounce drops work; P05
+    Debounce never fires; P06 Stale dedup entry; P07 Off by one, and orphans at the cap;
+    P08 A completed job blocks new ones; P09 A retry collides with the waiting twin; P10
+    Unique against an insert that is rolled back; P11 Replace changes more than asked; P12
+    A moved job runs at the wrong place; P13 A move meets a claim; P14 A sequence is burnt
+    by upserts; P15 Contention of debounced events"""
 CLAUSES = {
     "Recovery": """
         kill -9 mid-job; pause 3× lease then finish; restart the server;
@@ -137,7 +145,12 @@ FLOWS_HELD = rows(
     "Jobs that wait for jobs D01 to D20", ["row", "pitfall", "what we promise", "test"]
 )
 LIMITS_HELD = rows("Limits and rates L01 to R12", ["row", "pitfall", "what we promise", "test"])
+REPLACING_HELD = rows(
+    "Jobs that replace others, or are moved, P01 to P15",
+    ["row", "pitfall", "what we promise", "test"],
+)
 OTHERS = rows("Other classes", ["class", "clause", "test", "note"])
+EVERY = (*PROMISED, *HELD, *FLOWS_HELD, *LIMITS_HELD, *REPLACING_HELD, *OTHERS)
 
 
 def what_is_wrong(tests: str) -> list[str]:
@@ -163,20 +176,12 @@ def what_is_wrong(tests: str) -> list[str]:
 
 
 def test_every_test_that_is_named_is_there() -> None:
-    tested = [
-        row
-        for row in (*PROMISED, *HELD, *FLOWS_HELD, *LIMITS_HELD, *OTHERS)
-        if row.tests != MISSING
-    ]
+    tested = [row for row in EVERY if row.tests != MISSING]
     assert [(row.name, wrong) for row in tested if (wrong := what_is_wrong(row.tests))] == []
 
 
 def test_what_has_no_test_is_known() -> None:
-    missing = {
-        row.name
-        for row in (*PROMISED, *HELD, *FLOWS_HELD, *LIMITS_HELD, *OTHERS)
-        if row.tests == MISSING
-    }
+    missing = {row.name for row in EVERY if row.tests == MISSING}
     print(f"{len(missing)} of {len(OTHERS)} clauses have no test yet: {sorted(missing)}")
     assert missing == WITHOUT_TEST
 
@@ -186,13 +191,14 @@ def test_the_list_is_complete() -> None:
     assert [row.name for row in HELD] == names(PITFALLS)
     assert [row.name for row in FLOWS_HELD] == names(FLOWS)
     assert [row.name for row in LIMITS_HELD] == names(LIMITS)
+    assert [row.name for row in REPLACING_HELD] == names(REPLACING)
     clauses = [f"{group} {clause}" for group, text in CLAUSES.items() for clause in names(text)]
     assert [row.name for row in OTHERS] == clauses
     assert set(clauses) >= WITHOUT_TEST
 
 
 def test_a_pitfall_is_held_by_tests_of_its_number() -> None:
-    for row in (*HELD, *FLOWS_HELD, *LIMITS_HELD):
+    for row in (*HELD, *FLOWS_HELD, *LIMITS_HELD, *REPLACING_HELD):
         named = re.findall(r"::(\w+)", row.tests)
         assert named, row.name
         number = f"_{row.name[:3].lower()}_"

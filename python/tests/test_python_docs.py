@@ -20,6 +20,7 @@ def test_the_examples_run(dsn: str, capsys: pytest.CaptureFixture[str]) -> None:
     said = capsys.readouterr().out
     assert "Pass the entity whose jobs must stay in order" in said
     assert "1 cancelled" in said
+    assert "['enqueued', 'replaced', 'replaced']" in said
 
     with Client(dsn) as client:
         seen = work_until_only_failed_are_left(client, names["work"])

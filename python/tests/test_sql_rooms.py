@@ -15,7 +15,7 @@ FLOORS = [
     ["spans", "wake"],
     ["claim", "keys"],
     ["end", "enqueue", "stats"],
-    ["after", "retention"],
+    ["after", "replace", "retention"],
     ["staging"],
     ["upkeep"],
 ]

@@ -136,8 +136,9 @@ create type pgbaton.enqueue_outcome as (
     outcome text
 );
 comment on type pgbaton.enqueue_outcome is
-'What enqueue_jobs did with its ordinal-th job: enqueued, duplicate (job_id is the earlier job), or rejected by
-the policy of the queue (job_id is null).';
+'What enqueue_jobs did with its ordinal-th job: enqueued, duplicate (job_id is the earlier job), replaced (it stands in
+the place of an earlier one), behind (an earlier one was claimed and has not ended: it waits as the policy of the queue
+says), or rejected by that policy (job_id is null).';
 
 create type pgbaton.queue_info as (
     queue text,

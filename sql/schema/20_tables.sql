@@ -88,6 +88,7 @@ create table pgbaton.job (
     singleton_key text,
     options pgbaton.job_options,
     payload jsonb not null,
+    waits_since timestamptz,
     constraint job_pkey primary key (id, day)
 ) partition by range (day);
 comment on table pgbaton.job is
@@ -99,6 +100,8 @@ comment on column pgbaton.job.lane_id is 'Its lane: queue, priority, job type an
 comment on column pgbaton.job.singleton_key is 'Key within its queue; null is unordered.';
 comment on column pgbaton.job.options is 'What differs from the queue''s defaults; null if nothing does.';
 comment on column pgbaton.job.payload is 'What the worker gets.';
+comment on column pgbaton.job.waits_since is
+'Of a job that replaced another one: when the first of those that replaced each other was enqueued; else null.';
 
 create table pgbaton.span (
     lo bigint not null constraint span_pkey primary key,
@@ -219,7 +222,8 @@ comment on column pgbaton.job_history.state is 'Final state; failed when an oper
 comment on column pgbaton.job_history.attempt is 'Attempts made.';
 comment on column pgbaton.job_history.extra_attempts is 'Attempts granted by an operator; null is none.';
 comment on column pgbaton.job_history.worker_id is 'Who claimed them last.';
-comment on column pgbaton.job_history.resolution is 'How an operator resolved them: skipped or deleted.';
+comment on column pgbaton.job_history.resolution is
+'skipped or deleted by an operator, or replaced by a later job; null: they ended by themselves or were cancelled.';
 
 create table pgbaton.job_report (
     job_id bigint not null,

@@ -24,7 +24,7 @@ begin
     where k.key <> all (array[
         'payload', 'priority', 'singleton_key', 'job_type', 'tags', 'run_at', 'delay', 'max_attempts', 'retry_delay',
         'retry_backoff', 'backoff_schedule', 'keys_if_undelivered', 'dedup_id', 'on_duplicate',
-        'headers', 'after', 'after_ordinals', 'on_failed'
+        'headers', 'after', 'after_ordinals', 'on_failed', 'debounce', 'max_wait'
     ])
     limit 1;
     if found then

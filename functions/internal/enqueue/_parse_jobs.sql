@@ -1,7 +1,8 @@
 create or replace function pgbaton._parse_jobs(
     queue pgbaton.queue, jobs jsonb, row_no bigint default null,
     out payloads jsonb[], out singleton_keys text[], out lane_ids integer[], out run_ats timestamptz[],
-    out options pgbaton.job_options[], out dedup_ids text[], out on_duplicates text[], out waits jsonb[]
+    out options pgbaton.job_options[], out dedup_ids text[], out on_duplicates text[], out waits jsonb[],
+    out debounces interval[], out max_waits interval[]
 )
 language plpgsql volatile
 as $$
@@ -18,13 +19,19 @@ begin
             r.headers, case when num_nonnulls(r.after, r.after_ordinals, r.on_failed) > 0 then pgbaton._wait_of_job(
                 r.after, r.after_ordinals, r.on_failed, pgbaton._check_run_at(r.run_at, r.delay),
                 coalesce(row_no, e.ordinal)
-            ) end as wait
+            ) end as wait, r.debounce, r.max_wait,
+            case
+                when r.on_duplicate = 'replace' or num_nonnulls(r.debounce, r.max_wait) > 0 then pgbaton._check_replace(
+                    queue, r.dedup_id, r.on_duplicate, num_nonnulls(r.run_at, r.delay) > 0,
+                    num_nonnulls(r.after, r.after_ordinals) > 0, r.debounce, r.max_wait
+                )
+            end as replaces
         from jsonb_array_elements(jobs) with ordinality as e (job, ordinal)
         cross join lateral jsonb_to_record(e.job) as r (
             priority integer, singleton_key text, job_type text, tags text[], run_at timestamptz, delay interval,
             max_attempts integer, retry_delay interval, retry_backoff boolean, backoff_schedule interval[],
             keys_if_undelivered jsonb, dedup_id text, on_duplicate text, headers jsonb, after bigint[],
-            after_ordinals integer[], on_failed text
+            after_ordinals integer[], on_failed text, debounce interval, max_wait interval
         )
     ), lanes as materialized (
         select d.*, pgbaton._lane_id(queue, d.priority, d.job_type, d.tags) as lane_id
@@ -42,8 +49,10 @@ begin
             order by p.ordinal
         ),
         array_agg(p.dedup_id order by p.ordinal), array_agg(p.on_duplicate order by p.ordinal),
-        case when count(p.wait) > 0 then array_agg(p.wait order by p.ordinal) end
-    into payloads, singleton_keys, lane_ids, run_ats, options, dedup_ids, on_duplicates, waits
+        case when count(p.wait) > 0 then array_agg(p.wait order by p.ordinal) end,
+        case when count(p.replaces) > 0 then array_agg(p.debounce order by p.ordinal) end,
+        case when count(p.replaces) > 0 then array_agg(p.max_wait order by p.ordinal) end
+    into payloads, singleton_keys, lane_ids, run_ats, options, dedup_ids, on_duplicates, waits, debounces, max_waits
     from parsed as p
     inner join lanes as l on (l.priority, l.job_type, l.tags) = (p.priority, p.job_type, p.tags);
 exception

@@ -55,6 +55,8 @@ class ProducerCalls(Caller):
         headers: Mapping[str, str] | None = None,
         after: Iterable[int] | None = None,
         on_failed: str | None = None,
+        debounce: Interval | None = None,
+        max_wait: Interval | None = None,
     ) -> int:
         """Adds a job. It is there when the transaction commits.
 
@@ -80,8 +82,9 @@ class ProducerCalls(Caller):
                 when the job fails for good; default none.
             dedup_id (str): an id of your own, so that the call may be repeated; default none.
             on_duplicate (str): what to do when the queue knows the dedup_id, or its policy
-                allows no further job of the key: error or skip (return the earlier job's id);
-                default error.
+                allows no further job of the key: error, skip (return the earlier job's id) or
+                replace (take the place of the earlier job if nobody has claimed it, else stand
+                behind it; enqueue_jobs says which); default error.
             headers (Mapping[str, str]): texts that travel with the job, up to 4 kB; the current
                 OpenTelemetry span adds its trace context. Default none.
             after (Iterable[int]): ids of up to 100,000 jobs of any queue: this one is not
@@ -90,6 +93,10 @@ class ProducerCalls(Caller):
             on_failed (str): what becomes of it when one of those fails for good or ends
                 otherwise: wait (an operator retries or skips that one; see blocked_jobs), cancel
                 or run; default wait.
+            debounce (timedelta): with replace, instead of run_at: so long no other job may
+                replace it before it runs; default none.
+            max_wait (timedelta): but no longer than that after the first one; longer than
+                debounce. Default as long as others come.
 
         Returns:
             int: the job's id. Ids identify; they do not say who came first.
@@ -127,6 +134,8 @@ class ProducerCalls(Caller):
             headers=header_texts(outgoing(headers)),
             after=integers(after),
             on_failed=text(on_failed),
+            debounce=interval(debounce),
+            max_wait=interval(max_wait),
         )
 
     def enqueue_jobs(self, queue: str, jobs: Iterable[NewJob]) -> list[EnqueueOutcome]:

@@ -101,6 +101,20 @@ def enqueue(
     skip_duplicates: Annotated[
         bool, typer.Option("--skip-duplicates", help="Known jobs are no error.")
     ] = False,
+    replace_duplicates: Annotated[
+        bool,
+        typer.Option(
+            "--replace-duplicates",
+            help="Take the place of a known job that nobody has claimed, else stand behind it.",
+        ),
+    ] = False,
+    debounce: Annotated[
+        str | None,
+        typer.Option(help="So long no job may replace it before it runs, for example '5 s'."),
+    ] = None,
+    max_wait: Annotated[
+        str | None, typer.Option(help="But no longer than that after the first of them.")
+    ] = None,
     dsn: Dsn = "",
     as_json: AsJson = False,
 ) -> None:
@@ -113,6 +127,9 @@ def enqueue(
         raise typer.BadParameter("--lines goes with neither a payload nor --dedup-id")
     if jobs and lines is None:
         raise typer.BadParameter("--jobs needs --lines")
+    if skip_duplicates and replace_duplicates:
+        raise typer.BadParameter("--skip-duplicates does not go with --replace-duplicates")
+    on_duplicate = "replace" if replace_duplicates else "skip" if skip_duplicates else None
     given: dict[str, Any] = {
         "priority": priority,
         "singleton_key": key,
@@ -122,10 +139,12 @@ def enqueue(
         "delay": delay,
         "max_attempts": max_attempts,
         "dedup_id": dedup_id,
-        "on_duplicate": "skip" if skip_duplicates else None,
+        "on_duplicate": on_duplicate,
         "headers": _headers(header),
         "after": after,
         "on_failed": on_failed,
+        "debounce": debounce,
+        "max_wait": max_wait,
     }
     options = {name: value for name, value in given.items() if value is not None}
     if lines is None:

@@ -20,7 +20,11 @@ COMMANDS = {
     "why_not_running": "job why",
 }
 """The command for each function that the server's hints name; some have none."""
-OPTIONS = {"on_duplicate => 'skip'": "--skip-duplicates", "force => true": "--force"}
+OPTIONS = {
+    "on_duplicate => 'skip'": "--skip-duplicates",
+    "on_duplicate => 'replace'": "--replace-duplicates",
+    "force => true": "--force",
+}
 CALL = re.compile(r"(?:pgbaton\.)?(\w+)\((\w*)\)")
 NO_DATABASE = "Neither --dsn nor PGBATON_DSN is given: name the database with one of them."
 

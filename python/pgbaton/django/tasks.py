@@ -66,7 +66,8 @@ class PgbatonTask(TaskOf[P, R]):
             or a function of those arguments that it names. Default none.
         tags (tuple[str, ...]): what workers may ask for; default none.
         dedup_id (str): an id of your own, so that the call may be repeated; default none.
-        on_duplicate (str): error, or skip for the earlier job; default error.
+        on_duplicate (str): error, skip for the earlier job, or replace to take its place; default
+            error.
         max_attempts (int): runs at most; default the queue's.
     """
 

@@ -43,6 +43,9 @@ OPTIONS = (
     "jobType",
     "tags",
     "dedupId",
+    "onDuplicate",
+    "debounce",
+    "maxWait",
 )
 LONGEST = 366 * 86_400_000
 
@@ -59,10 +62,14 @@ async def enqueue(request: Request) -> Response:
     if not isinstance(options, dict):
         raise HTTPException(400, "options is not an object")
     client = state_of(request).client
-    new_id = await client.enqueue_job(
-        queue_of(request), body["value"], **arguments(members(options, "options", *OPTIONS))
-    )
-    return answer({"ok": True, "id": str(new_id)})
+    given = arguments(members(options, "options", *OPTIONS))
+    if "on_duplicate" not in given:
+        new_id = await client.enqueue_job(queue_of(request), body["value"], **given)
+        return answer({"ok": True, "id": str(new_id)})
+    [done] = await client.enqueue_jobs(queue_of(request), [{"payload": body["value"], **given}])  # type: ignore[typeddict-item]
+    if done.job_id is None:
+        raise HTTPException(409, done.outcome)
+    return answer({"ok": True, "id": str(done.job_id), "outcome": done.outcome})
 
 
 def arguments(options: dict[str, Any]) -> dict[str, Any]:
@@ -72,6 +79,8 @@ def arguments(options: dict[str, Any]) -> dict[str, Any]:
         match name:
             case "delay":
                 given["delay"] = milliseconds(name, value)
+            case "debounce" | "maxWait":
+                given[WORDS[name]] = milliseconds(name, value)
             case "backoffSchedule":
                 waits = [milliseconds(*entry) for entry in entries(name, value)]
                 given |= {"backoff_schedule": waits} if waits else {"max_attempts": 1}
@@ -88,7 +97,14 @@ def arguments(options: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
-WORDS = {"singletonKey": "singleton_key", "jobType": "job_type", "dedupId": "dedup_id"}
+WORDS = {
+    "singletonKey": "singleton_key",
+    "jobType": "job_type",
+    "dedupId": "dedup_id",
+    "onDuplicate": "on_duplicate",
+    "debounce": "debounce",
+    "maxWait": "max_wait",
+}
 
 
 def milliseconds(name: str, value: Any) -> timedelta:

@@ -107,6 +107,20 @@ def test_options_of_a_job(run: Command, client: Client) -> None:
     assert delayed.run_at - delayed.created_at > timedelta(hours=23)
 
 
+def test_a_job_that_replaces_another_one(run: Command, client: Client) -> None:
+    once = ("enqueue", "mail", "--dedup-id", "item 7", "--replace-duplicates")
+    first, second = (int(run.out(*once, "--debounce", "1 min", "--max-wait", "1 h")) for _ in "12")
+    assert client.get_job(first).resolution == "replaced"
+    replaced = client.get_job(second)
+    assert replaced.run_at is not None
+    assert timedelta(seconds=50) < replaced.run_at - replaced.created_at <= timedelta(minutes=1)
+    refused = run(*once, "--debounce", "1 min", "--max-wait", "30 s")
+    assert "is not above debounce" in refused.stderr
+    refused = run("enqueue", "mail", "--debounce", "1 min")
+    assert "pass --replace-duplicates" in refused.stderr
+    assert run(*once, "--skip-duplicates").exit_code == 2
+
+
 def test_many_jobs_from_lines(run: Command, client: Client, tmp_path: Path) -> None:
     lines = tmp_path / "jobs.jsonl"
     lines.write_text("".join(f'{{"id": {n}, "order": "o{n % 3}"}}\n\n' for n in range(2500)))

@@ -185,3 +185,42 @@ def test_what_is_no_http_at_all(gateway: Served, path: str) -> None:
             conn.sendall(said)
             assert conn.recv(1000).startswith(b"HTTP/1.1 400")
     assert gateway.get(f"{path}/stats")["total"] == 0
+
+
+def test_a_message_that_replaces_another_one(gateway: Served, path: str) -> None:
+    def put(value: int, **options: Any) -> dict[str, Any]:
+        given = {"dedupId": "d", "onDuplicate": "replace"} | options
+        answer: dict[str, Any] = gateway.post(f"{path}/enqueue", {"value": value, "options": given})
+        return answer
+
+    assert put(1)["outcome"] == "enqueued"
+    second = put(2)
+    assert second["outcome"] == "replaced"
+    polled = gateway.get(f"{path}/poll")["message"]
+    assert (polled["id"], polled["value"]) == (second["id"], 2)
+    third = put(3, debounce=60_000, maxWait=120_000)
+    assert third["outcome"] == "behind"
+    assert gateway.get(f"{path}/poll")["message"] is None
+    assert put(4, onDuplicate="skip") == {"ok": True, "id": third["id"], "outcome": "duplicate"}
+    for options in (
+        {"debounce": 5, "maxWait": 5},
+        {"debounce": 0},
+        {"onDuplicate": "never"},
+        {"dedupId": None},
+    ):
+        body = {"value": 5, "options": {"dedupId": "d", "onDuplicate": "replace"} | options}
+        assert gateway.status("POST", f"{path}/enqueue", json=body) == 400
+    body = {"value": 5, "options": {"dedupId": "d", "onDuplicate": "error"}}
+    assert gateway.status("POST", f"{path}/enqueue", json=body) == 409
+
+
+def test_no_message_beside_one_that_runs(gateway: Served, client: Client, queue: str) -> None:
+    name = f"{queue} x"
+    client.create_queue(name, "exclusive")
+    options = {"onDuplicate": "replace"}
+    path = f"/{name}/api/queue"
+    assert gateway.post(f"{path}/enqueue", {"value": 1, "options": options})["ok"] is True
+    assert gateway.get(f"{path}/poll")["message"]["value"] == 1
+    body = {"value": 2, "options": options}
+    assert gateway.status("POST", f"{path}/enqueue", json=body) == 409
+    client.drop_queue(name, force=True)

@@ -318,6 +318,52 @@ FAULTS = [
         "an_enqueue_is_repeated",
     ),
     Fault(
+        "a job that replaces another one does not get its key",
+        "_take_place",
+        (("v_span.held_key := place.held_key;", ""),),
+        "machine",
+    ),
+    Fault(
+        "a job that is replaced goes nowhere, and the other one to the end of the line",
+        "_place_job",
+        (("if v_place.lo is not null then", "if false then"),),
+        "a_replaced_job_leaves_its_place",
+    ),
+    Fault(
+        "an id stays with the job that was replaced",
+        "_replace_jobs",
+        (("set job_id = excluded.job_id, created_at", "set created_at"),),
+        "machine",
+    ),
+    Fault(
+        "a job is put off without a bound",
+        "_take_place",
+        (
+            (
+                "least(pgbaton._after(v_now, debounce), pgbaton._after(v_since, max_wait))",
+                "pgbaton._after(v_now, debounce)",
+            ),
+        ),
+        "machine",
+    ),
+    Fault(
+        "who replaces the job of an id does not wait for another one who does",
+        "_lock_places",
+        (("order by d.dedup_id for no key update;", ";"),),
+        "of_an_id_one_job_is_left",
+    ),
+    Fault(
+        "of a policy that limits what is queued a running job is no obstacle",
+        "_take_replaced",
+        (
+            (
+                "pgbaton._queued_job(queue, singleton_key) = v_queued_id then return null;",
+                "pgbaton._queued_job(queue, singleton_key) = v_queued_id then return '{}';",
+            ),
+        ),
+        "machine",
+    ),
+    Fault(
         "the policy of a queue is not looked at",
         "_queued_job",
         (("if queue.policy not in ('short', 'stately', 'exclusive') then", "if true then"),),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import LiteralString
 
 from sessions import Clock, Session
 
@@ -106,6 +107,35 @@ def an_enqueue_is_repeated(open_session: Open) -> None:
         "PB006"
     )
     assert db.enqueue("q", "k", dedup_id="d", on_duplicate="skip") == first
+
+
+REPLACE: LiteralString = (
+    "select pgbaton.enqueue_job('q', singleton_key => 'k', dedup_id => 'd',"
+    " on_duplicate => 'replace')"
+)
+
+
+def a_replaced_job_leaves_its_place(open_session: Open) -> None:
+    db = open_session()
+    db.rows("select pgbaton.create_fifo_queue('q')")
+    db.enqueue("q", "k", dedup_id="d")
+    db.enqueue("q", "k")
+    replaced = db.one(REPLACE)
+    assert list(db.claim("q")) == [replaced]
+
+
+def of_an_id_one_job_is_left(open_session: Open) -> None:
+    db, gate, one, two = (open_session() for _ in range(4))
+    db.rows("select pgbaton.create_queue('q')")
+    first = db.one(REPLACE)
+    gate.begin()
+    gate.rows("select from pgbaton.span where lo = %s for update", first)
+    calls = [session.start(REPLACE).until_blocked() for session in (one, two)]
+    gate.rollback()
+    jobs = {call.one() for call in calls}
+    claimed = db.claim("q")
+    assert len(claimed) == 1
+    assert claimed.keys() <= jobs
 
 
 def neighbours_keep_their_attempts(open_session: Open) -> None:

@@ -26,7 +26,7 @@ Cell = tuple[Any, ...]  # f, g, mode, policy and perhaps what A calls after g
 # After these a key's jobs need not run in the order of their payloads, or have payloads of others.
 REORDER = re.compile(
     "requeue|spark_commit|set_fifo|retry_job|act_on_jobs retry|run_schedule|made again|update_queue"
-    "|fail|release"
+    "|fail|release|replace"
 )
 FINE = re.compile("40001|PB...|22...|2202E|55000|P0001")
 

@@ -58,7 +58,7 @@ begin
         'run', v_run.id, 'token', v_run.lease_token, 'dead', v_dead.id, 'later', v_later.id,
         'stop', v_stop.id, 'stop_token', v_stop.lease_token,
         'held', v_held.id, 'held_token', v_held.lease_token,
-        'next', pgbaton.enqueue_job(queue, '1', singleton_key => 'next'),
+        'next', pgbaton.enqueue_job(queue, '1', singleton_key => 'next', dedup_id => 'next'),
         'paused', pgbaton.enqueue_job(queue, '1', singleton_key => 'paused'),
         'behind', (
             select e.job_id
@@ -136,6 +136,16 @@ RECIPES: dict[str, dict[str, str]] = {
         " on_duplicate => 'skip')",
         "new dedup id": "select pgbaton.enqueue_job(%(beside)s, %(n)s, dedup_id => 'new',"
         " on_duplicate => 'skip')",
+        "replaced by id": "select pgbaton.enqueue_job(%(queue)s, %(n)s, singleton_key => 'next',"
+        " dedup_id => 'next', on_duplicate => 'replace')",
+        "replaced by id, other key": "select pgbaton.enqueue_job(%(queue)s, %(n)s,"
+        " singleton_key => 'idle', dedup_id => 'next', on_duplicate => 'replace')",
+        "replaced by key": "select pgbaton.enqueue_job(%(queue)s, %(n)s, singleton_key => 'next',"
+        " on_duplicate => 'replace')",
+        "replaced, running key": "select pgbaton.enqueue_job(%(queue)s, %(n)s,"
+        " singleton_key => 'run', dedup_id => 'new', on_duplicate => 'replace')",
+        "replaced, put off": "select pgbaton.enqueue_job(%(queue)s, %(n)s, singleton_key => 'next',"
+        " dedup_id => 'next', on_duplicate => 'replace', debounce => '1 hour')",
         "new lane": "select pgbaton.enqueue_job(%(queue)s, %(n)s, singleton_key => 'idle',"
         " tags => '{new}')",
         "no key": "select pgbaton.enqueue_job(%(beside)s, %(n)s)",
@@ -151,6 +161,11 @@ RECIPES: dict[str, dict[str, str]] = {
         "jsonb_build_object('payload', %(n)s::jsonb, 'singleton_key', 'next')))",
         "dedup ids": "select pgbaton.enqueue_jobs(%(beside)s, jsonb_build_array("
         "jsonb_build_object('dedup_id', 'known'), jsonb_build_object('dedup_id', 'new')))",
+        "replaced": "select pgbaton.enqueue_jobs(%(queue)s, jsonb_build_array("
+        "jsonb_build_object('payload', %(n)s::jsonb, 'singleton_key', 'next',"
+        " 'dedup_id', 'next', 'on_duplicate', 'replace'),"
+        "jsonb_build_object('payload', %(n)s::jsonb, 'singleton_key', 'run',"
+        " 'dedup_id', 'new', 'on_duplicate', 'replace')))",
     },
     "publish": {
         "": "select pgbaton.publish('topic of ' || %(queue)s, %(n)s, singleton_key => 'idle')",

@@ -262,6 +262,24 @@ FURTHER = {
     "list_audit of a queue": Call("select * from pgbaton.list_audit('f', max_rows => 20)", 20),
     "list_audit of a job": Call("select * from pgbaton.list_audit(job_id => <dead>)"),
     "list_audit, further down": Call("select * from pgbaton.list_audit(before_id => 50)", 50),
+    "enqueue_job that replaces one": Call(
+        "select pgbaton.enqueue_job('s', dedup_id => 'new', on_duplicate => 'replace')"
+        " from generate_series(1, 2)",
+        LANES,
+    ),
+    "enqueue_job that replaces one by its key": Call(
+        "select pgbaton.enqueue_job('limited', singleton_key => 'new', on_duplicate => 'replace')"
+        " from generate_series(1, 2)"
+    ),
+    "enqueue_job behind a dead letter of its id": Call(
+        "select pgbaton.enqueue_job('limited', singleton_key => 'new', dedup_id => <limited>,"
+        " on_duplicate => 'replace', debounce => '1 s')"
+    ),
+    "enqueue_jobs that replace": Call(
+        "select * from pgbaton.enqueue_jobs('f', jsonb_build_array("
+        "jsonb_build_object('singleton_key', 'hot', 'dedup_id', 'a', 'on_duplicate', 'replace'),"
+        " jsonb_build_object('singleton_key', 'hot', 'dedup_id', 'a', 'on_duplicate', 'replace')))"
+    ),
     "enqueue_job of known labels": Call(
         "select * from pgbaton.enqueue_job('s', job_type => 'plain', tags => '{red}')"
     ),

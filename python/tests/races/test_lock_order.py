@@ -371,3 +371,107 @@ def test_retrying_many_jobs_and_one_of_them(
     gate.rollback()
     assert (all_of_them.refusal(), retrying.refusal()) == (None, "PB003")
     sound()
+
+
+# Jobs that replace others -------------------------------------------------------------------------
+def replacing(**columns: list[Any]) -> str:
+    many = len(next(iter(columns.values())))
+    return jobs(**columns, on_duplicate=["replace"] * many)
+
+
+@pytest.mark.parametrize("gate_end", ["commit", "rollback"])
+def test_two_producers_that_replace_the_same_ids_in_opposite_order(
+    db: Session,
+    keys: Keys,
+    gate: Session,
+    first: Session,
+    second: Session,
+    sound: Sound,
+    gate_end: str,
+) -> None:
+    names = ["a", "b", "c"]
+    db.rows(JOBS, jobs(dedup_id=names, singleton_key=[keys.high, keys.low, keys.mid]))
+    gate.begin()
+    gate.rows(JOBS, replacing(dedup_id=["b"], singleton_key=[keys.low]))
+    calls = [
+        session.start(JOBS, replacing(dedup_id=order, singleton_key=of_keys)).until_blocked()
+        for session, order, of_keys in (
+            (first, names, [keys.high, keys.low, keys.mid]),
+            (second, names[::-1], [keys.mid, keys.low, keys.high]),
+        )
+    ]
+    gate.end(gate_end)
+    assert [call.refusal() for call in calls] == [None, None]
+    assert {row for call in calls for row in call.rows()} == {("replaced",)}
+    assert db.one("select count(*) from pgbaton.jobs where state = 'pending'") == 3
+    sound()
+
+
+@pytest.mark.parametrize("policy", ["short", "stately", "exclusive"])
+def test_two_producers_that_replace_by_keys_in_opposite_order(
+    db: Session, gate: Session, first: Session, second: Session, sound: Sound, policy: str
+) -> None:
+    db.rows("select pgbaton.create_queue('q', %s)", policy)
+    keys = sorted("abc", key=lambda key: stripe(db, key))
+    db.rows(JOBS, jobs(singleton_key=keys))
+    gate.begin()
+    gate.rows(JOBS, replacing(singleton_key=keys[1:2]))
+    calls = [
+        session.start(JOBS, replacing(singleton_key=order)).until_blocked()
+        for session, order in ((first, keys), (second, keys[::-1]))
+    ]
+    gate.commit()
+    assert [call.refusal() for call in calls] == [None, None]
+    assert {row for call in calls for row in call.rows()} == {("replaced",)}
+    sound()
+
+
+@pytest.mark.parametrize("is_replacing_first", [True, False])
+@pytest.mark.parametrize("policy", ["standard", "short"])
+def test_replacing_many_jobs_and_cancelling_them(
+    db: Session,
+    gate: Session,
+    first: Session,
+    second: Session,
+    sound: Sound,
+    policy: str,
+    is_replacing_first: bool,
+) -> None:
+    """Against the order of their ids, in spans of their own; the gate has the one in the middle."""
+    db.rows("select pgbaton.create_queue('q', %s)", policy)
+    names = ["c", "b", "a"]
+    ids = [db.enqueue("q", name, dedup_id=name) for name in names[::-1]]
+    gate.begin()
+    gate.rows("select from pgbaton.span where lo = %s for update", ids[1])
+    replace = (JOBS, replacing(dedup_id=names, singleton_key=names))
+    cancel = ("select cancelled_job_ids from pgbaton.cancel_jobs(job_ids => %s)", ids)
+    order = (replace, cancel) if is_replacing_first else (cancel, replace)
+    calls = [
+        session.start(*call).until_blocked()
+        for session, call in zip((first, second), order, strict=True)
+    ]
+    gate.rollback()
+    assert [call.refusal() for call in calls] == [None, None]
+    outcome = "replaced" if is_replacing_first else "enqueued"
+    assert calls[not is_replacing_first].rows() == [(outcome,)] * 3
+    assert calls[is_replacing_first].one() == ([] if is_replacing_first else ids)
+    sound()
+
+
+@pytest.mark.parametrize("policy", ["stately", "exclusive"])
+def test_replacing_jobs_and_retrying_failed_ones_of_their_keys(
+    db: Session, gate: Session, first: Session, second: Session, sound: Sound, policy: str
+) -> None:
+    db.rows("select pgbaton.create_queue('q', %s)", policy)
+    keys = sorted("abc", key=lambda key: stripe(db, key))
+    failed = fail(db, *keys)
+    db.rows(JOBS, jobs(singleton_key=keys[:1]))
+    gate.begin()
+    gate.rows("select pg_advisory_xact_lock(pgbaton._lock_class(), %s)", stripe(db, keys[1]))
+    call = "select pgbaton.retry_job('q', %s)"
+    retrying = first.start(call, failed[1]).until_blocked(gate)
+    putting = second.start(JOBS, replacing(singleton_key=keys[::-1])).until_blocked(gate)
+    gate.rollback()
+    assert putting.refusal() is None
+    assert retrying.refusal() in (None, "PB006")
+    sound()

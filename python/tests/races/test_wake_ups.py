@@ -95,6 +95,9 @@ class Scene:
     def schedule_one(self) -> None:
         self.job = self.db.enqueue("q", self.key, run_at="2100-01-01")
 
+    def schedule_known(self) -> None:
+        self.job = self.db.enqueue("q", self.key, dedup_id="d", run_at="2100-01-01")
+
     def run_one_before_a_child(self) -> None:
         self.run_one()
         self.db.rows(
@@ -149,6 +152,11 @@ WAYS = {
     for way in [
         Way("enqueue_job('q', singleton_key => %(key)s)", nothing),
         Way("enqueue_job('q', singleton_key => %(key)s, dedup_id => 'd')", nothing),
+        Way("enqueue_job('q', singleton_key => %(key)s, dedup_id => 'd',"
+            " on_duplicate => 'replace')",
+            nothing),
+        Way("enqueue_job('q', singleton_key => %(key)s, dedup_id => 'd', delay => '0',"
+            " on_duplicate => 'replace')", Scene.schedule_known),
         Way("enqueue_batch('q', '{1}', case when %(key)s <> '' then array[%(key)s] end)", nothing),
         Way("enqueue_jobs('q', jsonb_build_array(jsonb_strip_nulls(jsonb_build_object("
             "'singleton_key', %(key)s::text, 'priority', 7))))", nothing),
