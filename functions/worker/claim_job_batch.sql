@@ -132,7 +132,8 @@ begin
                 perform pgbaton._share_keys(v_spans);
             end if;
         end if;
-        select min(s.day), max(s.day), bool_or(coalesce(s.queue_id <> all (v_queues.limited_ids), true) and q.is_limited)
+        select
+            min(s.day), max(s.day), bool_or(coalesce(s.queue_id <> all (v_queues.limited_ids), true) and q.is_limited)
         into v_first_day, v_last_day, v_is_unknown
         from unnest(v_spans) as s
         cross join lateral (select n.is_limited from pgbaton.queue as n where n.id = s.queue_id offset 0) as q;
@@ -148,7 +149,7 @@ begin
                 s.lo, s.hi, s.day, s.attempt, s.extra_attempts, s.run_at, s.lease_until, s.singleton_key, s.position,
                 q.name as queue, q.max_attempts, l.job_type, l.tags, l.priority
             from unnest(v_spans) as s
-            -- Each by its id: joined to its queue, all lanes of the queue would be read when statistics say that they are few.
+            -- Each by its id: joined to its queue, all its lanes would be read when statistics say that they are few.
             cross join lateral (
                 select n.job_type, n.tags, n.priority from pgbaton.lane as n where n.id = s.lane_id offset 0
             ) as l
@@ -184,8 +185,8 @@ $$;
 comment on function pgbaton.claim_job_batch(text, text[], text[], text[], integer, interval) is
 'Leases up to batch_size jobs to a worker and returns them, none if none are claimable: of the queues (null:
 all), of the job types (null: all), that carry all of the tags ({}: all), by priority, then in line. At most
-one job of a FIFO key is out at a time, and never more than the limits of its queue allow (set_queue_limits). Within the batch, jobs without a key that one session enqueued one by
-one come together. lease (default: the queue''s) is how long they are held; every later call carries the
-lease_token.
-Raises PB001 for an unknown queue; 22004 or 22023 for a bad argument; 40001 when its queue gets its first limits in that very
-moment.';
+one job of a FIFO key is out at a time, and never more than the limits of its queue allow (set_queue_limits). Within
+the batch, jobs without a key that one session enqueued one by one come together. lease (default: the queue''s) is how
+long they are held; every later call carries the lease_token.
+Raises PB001 for an unknown queue; 22004 or 22023 for a bad argument; 40001 when its queue gets its first limits in
+that very moment.';

@@ -159,7 +159,7 @@ end;
 $$;
 comment on function pgbaton._pick_spans(integer[], integer[], integer[], text[], text[], integer) is
 'Locks the spans of the next batch_size claimable jobs, over all lanes that match by priority and position.
-Of standard queues (plain_ids) these are the spans of ready_span that end with lone_his, each of one job without a key that
-nobody had yet, those that end with his, and what was cut off the front of another one.
+Of standard queues (plain_ids) these are the spans of ready_span that end with lone_his, each of one job without a key
+that nobody had yet, those that end with his, and what was cut off the front of another one.
 Of all others they are the spans that begin with los. jobs: how many they are. has_twins: two of them hold keys of one
 name. permits: what it locked for those of limited queues, see _admit; null if there are none.';
