@@ -1,4 +1,4 @@
-create or replace function pgbaton.live_stats(queue text default null)
+create or replace function pgbaton.live_stats(queue text default null, most integer default null)
 returns setof pgbaton.live_stat
 language plpgsql stable security definer
 set search_path = pg_catalog, pg_temp
@@ -7,6 +7,11 @@ declare
     v_now constant timestamptz := pgbaton._now();
     v_queue_ids constant integer[] := pgbaton._queue_filter(queue, 'monitor');
 begin
+    if most is not null then
+        perform pgbaton._check_rows('most', most, 1000000);
+        return query select l.* from pgbaton._live_stats_up_to(v_queue_ids, most) as l;
+        return;
+    end if;
     return query
     select
         q.name, q.policy, q.is_paused,
@@ -52,7 +57,11 @@ begin
     order by q.name;
 end;
 $$;
-comment on function pgbaton.live_stats(text) is
+comment on function pgbaton.live_stats(text, integer) is
 'One row for each queue (or the named one): its live jobs by what they are doing, and the age of the job that is
 next; of FIFO queues the keys that are blocked, for how long and after how many retries at most. Reads what is
-live only, so its cost does not grow with what has ended, as that of queue_stats does. Raises PB001.';
+live only, so its cost does not grow with what has ended, as that of queue_stats does. most (1 to 1,000,000): counts
+no further than that in each queue, so that a number that is most may be more, and reads no more rows for each
+number. It then counts of the jobs that wait for their time (scheduled, retrying, recovered) the first of all queues
+together, and takes max_retry_count from the attempts of the jobs that it met. What is with workers is counted in full.
+Raises PB001 or 22023.';

@@ -30,7 +30,7 @@ from (
         get_blocked_keys,get_dead_job,kv_delete,list_dead_jobs,list_schedules,pause_schedule,purge_dead_jobs,
         change_priority,requeue_dead_job,reschedule_job,reset_fifo_key,reset_running_jobs,retry_job,retry_jobs,skip_job,
         why_not_running,act_on_jobs,run_schedule,list_audit,list_paused_keys,
-        blocked_jobs,stop_waiting
+        blocked_jobs,stop_waiting,find_blocked_keys,list_blocked_keys
     }')
 ) as w (who, names);
 

@@ -515,6 +515,9 @@ def repair(client: Client) -> None:
     fail_next(client, first)
     assert client.get_blocked_keys("orders") == ["a"]
     [blocked] = client.blocked_keys("orders", include_busy=False)
+    found = client.find_blocked_keys("orders", "a", max_rows=1)
+    assert client.list_blocked_keys(found.job_ids) == [blocked]
+    assert client.find_blocked_keys("orders", after="retry/0/0//0").job_ids == []
     assert (blocked.singleton_key, blocked.job_id, blocked.state) == ("a", first, JobState.FAILED)
     assert (blocked.waiting_count, blocked.last_error, blocked.next_run_at) == (2, "no", None)
 
@@ -637,6 +640,8 @@ def schedule(client: Client) -> None:
 
 def look(client: Client) -> None:
     [live] = client.live_stats("mail")
+    [up_to_one] = client.live_stats("mail", most=1)
+    assert (up_to_one.dlq, up_to_one.scheduled) == (min(live.dlq, 1), min(live.scheduled, 1))
     [stat] = client.queue_stats("mail")
     assert (live.policy, live.is_paused, live.dlq) == ("standard", False, stat.dlq)
     assert live.retrying + live.recovered == stat.retrying

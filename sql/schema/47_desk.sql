@@ -65,6 +65,18 @@ create type pgbaton.search_bounds as (
 );
 comment on type pgbaton.search_bounds is 'Days of enqueue and ids between which a search finds all there is.';
 
+create type pgbaton.blocked_place as (
+    state text,
+    at timestamptz,
+    queue_id integer,
+    changed_at timestamptz,
+    lo bigint,
+    held_key text
+);
+comment on type pgbaton.blocked_place is
+'Where a search for blocked keys is: at a job that failed, by when, or at one that waits for its time, in the order of
+span_due_idx; and the key that it blocks.';
+
 create type pgbaton.audit_entry as (
     id bigint,
     at timestamptz,

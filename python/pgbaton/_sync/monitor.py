@@ -234,13 +234,15 @@ class MonitorCalls(Caller):
         """
         return self._rows(QueueStat, "queue_stats", {}, queue=text(queue))
 
-    def live_stats(self, queue: str | None = None) -> list[LiveStat]:
+    def live_stats(self, queue: str | None = None, most: int | None = None) -> list[LiveStat]:
         """Live jobs of each queue by what they are doing, and the age of the one that is next.
 
         Its cost does not grow with what has ended, as that of queue_stats does.
 
         Args:
             queue (str): this one only; default all.
+            most (int): count no further than this in each queue, 1 to 1,000,000, for a bounded
+                cost: a number that is `most` may be more; default none, count all.
 
         Returns:
             list[LiveStat]: by name.
@@ -249,7 +251,7 @@ class MonitorCalls(Caller):
             UnknownQueue: there is no such queue.
             NotPermitted: grants narrow the role.
         """
-        return self._rows(LiveStat, "live_stats", {}, queue=text(queue))
+        return self._rows(LiveStat, "live_stats", {}, queue=text(queue), most=integer(most))
 
     def job_totals(
         self, queue: str | None = None, max_age: Interval | None = None

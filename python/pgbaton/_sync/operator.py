@@ -31,6 +31,7 @@ from pgbaton.models import (
     BlockedKey,
     CancelOutcome,
     DeadJob,
+    FoundJobs,
     JobActions,
     PausedKeyInfo,
     ScheduleInfo,
@@ -124,6 +125,56 @@ class OperatorCalls(Caller):
             queue=text(queue),
             include_busy=boolean(include_busy),
         )
+
+    def find_blocked_keys(
+        self,
+        queue: str | None = None,
+        key_part: str | None = None,
+        max_rows: int | None = None,
+        after: str | None = None,
+    ) -> FoundJobs:
+        """Ids of the jobs that block a key: those that failed, longest first, then the retried.
+
+        One call looks at a bounded number of jobs: go on with next_after until it is None.
+
+        Args:
+            queue (str): of this one; default of all.
+            key_part (str): keys that contain this; default all.
+            max_rows (int): ids at most, 1 to 1,000; default 50.
+            after (str): next_after of the call before, with the same arguments; default none.
+
+        Returns:
+            FoundJobs: the ids, and where to go on.
+
+        Raises:
+            UnknownQueue: there is no such queue.
+            psycopg.errors.InvalidParameterValue: max_rows is out of range.
+        """
+        return self._row(
+            FoundJobs,
+            "find_blocked_keys",
+            {},
+            queue=text(queue),
+            key_part=text(key_part),
+            max_rows=integer(max_rows),
+            after=text(after),
+        )
+
+    def list_blocked_keys(self, job_ids: Iterable[int]) -> list[BlockedKey]:
+        """The keys that these jobs block: for what find_blocked_keys found.
+
+        A waiting_count from 1,000 on may be more.
+
+        Args:
+            job_ids (Iterable[int]): which.
+
+        Returns:
+            list[BlockedKey]: in the given order; jobs that block none are left out.
+
+        Raises:
+            psycopg.errors.NullValueNotAllowed: a None among them.
+        """
+        return self._rows(BlockedKey, "list_blocked_keys", {"job_ids": integers(job_ids)})
 
     def blocked_jobs(
         self, queue: str | None = None, max_rows: int | None = None

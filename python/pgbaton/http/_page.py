@@ -31,6 +31,7 @@ MOST_DEPENDENCIES = 100
 MOST_BLOCKED_JOBS = 100
 PAGE = 50
 FEW = 20
+MOST_LOOKS = 5
 MOST_PAUSED = 1000
 LAID_OUT = ("payload", "result")
 
@@ -99,18 +100,21 @@ async def dead(request: Request) -> Response:
 
 
 async def blocked(request: Request) -> Response:
-    """GET /ui/blocked: of the keys that fit those from `offset` on, and how many there are."""
+    """GET /ui/blocked: keys that fit, from `after` on; fewer than a page after many looks."""
     given = request.query_params
-    offset = number(request, "offset", 0, 0, 999_999_999)
-    rows = await state_of(request).client.blocked_keys(given.get("queue") or None)
-    part = given.get("key", "")
-    fitting = [row for row in rows if part in row.singleton_key]
-    return answer(
-        {
-            "rows": [for_browser(row) for row in fitting[offset : offset + FEW]],
-            "count": len(fitting),
-        }
-    )
+    client = state_of(request).client
+    ids: list[int] = []
+    after = given.get("after") or None
+    for _ in range(MOST_LOOKS):
+        found = await client.find_blocked_keys(
+            given.get("queue") or None, given.get("key") or None, FEW - len(ids), after
+        )
+        ids += found.job_ids
+        after = found.next_after
+        if after is None or len(ids) == FEW:
+            break
+    rows = await client.list_blocked_keys(ids)
+    return answer({"rows": [for_browser(row) for row in rows], "next_after": after})
 
 
 async def blocked_jobs(request: Request) -> Response:

@@ -11,11 +11,11 @@ from pgbaton.http._state import State
 CALLS = (
     "act_on_jobs",
     "blocked_jobs",
-    "blocked_keys",
     "cancel_jobs",
     "change_priority",
     "delete_job",
     "delete_jobs",
+    "find_blocked_keys",
     "find_jobs",
     "list_audit",
     "list_dead_jobs",

@@ -18,6 +18,8 @@ from pgbaton._text import plain, sentence
 from pgbaton.http._answers import log
 
 MOST_EXACT = 2**53 - 1
+MOST_COUNTED = 10_000
+"""Jobs of a queue that do the same; the page shows a number that is this as 10,000+."""
 HOUR = 3600
 STEP = 10
 """Seconds between two points of a chart."""
@@ -119,7 +121,7 @@ def event(name: str, content: dict[str, Any]) -> bytes:
 async def picture(client: AsyncClient, every: float) -> dict[str, Any]:
     """All that the page shows at once; what the caller may not see says so."""
     return {
-        "queues": await seen(client.live_stats()),
+        "queues": await seen(client.live_stats(most=MOST_COUNTED)),
         "totals": await seen(client.job_totals(max_age=timedelta(seconds=2 * every))),
         "workers": await seen(client.list_workers()),
         "health": await seen(client.health()),

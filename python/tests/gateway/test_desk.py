@@ -78,7 +78,7 @@ def test_home_says_first_what_is_wrong(crowd: Page) -> None:
     first = troubles.filter(has_text="orders")
     expect(first).to_contain_text("300 keys blocked, the longest for")
     expect(first).to_contain_text("300 dead letters")
-    expect(troubles.filter(has_text="mail")).to_contain_text("20,000 dead letters")
+    expect(troubles.filter(has_text="mail")).to_contain_text("10,000+ dead letters")
     order = crowd.evaluate(
         "document.querySelector('#wrong').compareDocumentPosition(document.querySelector('#queues'))"
     )
@@ -107,16 +107,20 @@ def test_idle_queues_are_folded(crowd: Page) -> None:
 def test_blocked_keys_are_filtered_and_paged(crowd: Page) -> None:
     section = go(crowd, "blocked")
     rows = crowd.locator("#blocked-table tbody tr")
-    note = section.locator(".nothing")
-    expect(note).to_have_text("1 to 20 of 300")
-    first = rows.first.inner_text()
+    count = section.locator("#blocked-title .count")
+    expect(count).to_have_text("page 1")
+    expect(rows).to_have_count(20)
+    first = rows.first.locator("th").inner_text()
     section.get_by_role("button", name="Next").click()
-    expect(note).to_have_text("21 to 40 of 300")
-    assert rows.first.inner_text() != first
+    expect(count).to_have_text("page 2")
+    expect(rows).to_have_count(20)
+    assert rows.first.locator("th").inner_text() != first
     section.get_by_role("button", name="Before").click()
-    expect(note).to_have_text("1 to 20 of 300")
+    expect(count).to_have_text("page 1")
+    assert rows.first.locator("th").inner_text() == first
     section.get_by_label("Key contains").fill("customer 29")
     expect(rows).to_have_count(11)
+    expect(count).to_have_text("11")
     expect(rows.filter(has_text="customer 29orders")).to_contain_text("card declined")
 
 

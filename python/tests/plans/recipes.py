@@ -84,6 +84,10 @@ FUNCTIONS = {
     "queue_stats": reads("select * from pgbaton.queue_stats()", f"select ({LIVE}) + ({ENDED})"),
     "wake_ups": Call("select * from pgbaton.wake_ups()"),
     # operator
+    "find_blocked_keys": Call("select * from pgbaton.find_blocked_keys()", 1_000),
+    "list_blocked_keys": Call(
+        "select * from pgbaton.list_blocked_keys((pgbaton.find_blocked_keys()).job_ids)", 1_000
+    ),
     "blocked_keys": reads("select * from pgbaton.blocked_keys('f')", HELD),
     "cancel_jobs": Call("select * from pgbaton.cancel_jobs(job_ids => '{<waiting>,<active>}')"),
     "cleanup_expired_jobs": reads(
@@ -305,6 +309,18 @@ FURTHER = {
     "cancel_jobs by tags": Call("select * from pgbaton.cancel_jobs('{t1}')", LIVE),
     "delete_jobs by tags": Call(
         "select * from pgbaton.delete_jobs('{nowhere}')", f"select ({LIVE}) + ({ENDED})"
+    ),
+    "live_stats up to 20": Call(
+        "select * from pgbaton.live_stats(most => 20)",
+        f"select 5 * 20 * (select count(*) from pgbaton.queue) + ({LEASED}) + ({LANES})",
+    ),
+    "find_blocked_keys, the second page": Call(
+        "select * from pgbaton.find_blocked_keys('f', max_rows => 1,"
+        " after => (pgbaton.find_blocked_keys('f', max_rows => 1)).next_after)",
+        2_000,
+    ),
+    "find_blocked_keys, a key that none has": Call(
+        "select * from pgbaton.find_blocked_keys(key_part => 'nowhere')", 1_000
     ),
     "live_stats of a queue": reads("select * from pgbaton.live_stats('f')", LIVE),
     "cleanup_expired_jobs of nothing": reads(

@@ -71,6 +71,7 @@ CALLS = {
     "reset_running_jobs": "select pgbaton.reset_running_jobs()",
     "why_not_running": "select pgbaton.why_not_running(%(job)s)",
     "blocked_keys": "select pgbaton.blocked_keys(include_busy => true)",
+    "find_blocked_keys": "select job_ids from pgbaton.find_blocked_keys()",
     "list_dead_jobs": "select pgbaton.list_dead_jobs()",
     "get_job_stats": "select (pgbaton.get_job_stats('{x}')).total_jobs",
     "jobs": "select id from pgbaton.jobs where id = %(job)s",

@@ -1,5 +1,5 @@
 // Dead letters, the latest first.
-import { $, ago, el, jobLink, keepRows, keyLine, note, number, setCount, setText } from "./dom.js";
+import { $, ago, counted, el, jobLink, keepRows, keyLine, note, number, setCount, setText } from "./dom.js";
 import { askJson } from "./gateway.js";
 import { jobButtons, offerBulk } from "./acts.js";
 
@@ -31,7 +31,7 @@ export function showDead() {
   keepRows($("#dead table"), rows, (job) => job.id, makeDead, (row, job) => setText(row.cells[2], ago(job.failed_at)));
 }
 
-export const countDead = (total) => setCount($("#dead"), total);
+export const countDead = (total) => setText($("#dead .count"), total ? counted(total) : "");
 
 function makeDead(job) {
   const wanted = { queue: job.queue, job_id: job.id, holds_key: job.holds_key };

@@ -93,6 +93,11 @@ export function rate(value) {
 
 export const number = (value) => value.toLocaleString("en");
 export const many = (count, one, more = `${one}s`) => `${number(count)} ${count === 1 ? one : more}`;
+// The gateway counts live jobs no further than this (MOST_COUNTED).
+const MOST_COUNTED = 10_000;
+const atLeast = (count) => (count >= MOST_COUNTED ? "+" : "");
+export const counted = (count) => number(count) + atLeast(count);
+export const manyCounted = (count, one) => `${counted(count)} ${count === 1 ? one : `${one}s`}`;
 export const clock = (instant) => new Date(instant).toLocaleString("sv-SE");
 // An instant as an input of the kind datetime-local has it, and back.
 export const toLocal = (instant) => clock(instant).replace(" ", "T");

@@ -1,5 +1,5 @@
 // Home: what is wrong, then queues that do something; those that do nothing are folded.
-import { $, button, duration, el, keepRows, many, note, number, rate, setCount, setText, svg } from "./dom.js";
+import { $, button, counted, duration, el, keepRows, many, manyCounted, note, number, rate, setCount, setText, svg } from "./dom.js";
 import { may } from "./gateway.js";
 import { pauseButton } from "./acts.js";
 
@@ -103,12 +103,12 @@ function makeQueue(queue) {
 }
 
 function updateQueue(row, queue) {
-  const parts = [queue.policy, queue.is_paused ? "paused" : null, queue.blocked_keys ? `${number(queue.blocked_keys)} blocked` : null];
+  const parts = [queue.policy, queue.is_paused ? "paused" : null, queue.blocked_keys ? `${counted(queue.blocked_keys)} blocked` : null];
   setText($(".sub", row), parts.filter(Boolean).join(" · "));
   DOING.forEach((name, n) => {
     const amount = name === "retrying" ? queue.retrying + queue.recovered : queue[name];
     const cell = row.cells[n + 1];
-    setText(cell, number(amount));
+    setText(cell, counted(amount));
     cell.className = `number${amount === 0 ? " zero" : name === "dlq" ? " bad" : ""}`;
   });
   const [rateCell, ageCell, actions] = [row.cells[7], row.cells[8], row.cells[9]];
@@ -166,15 +166,15 @@ function troubleOf(queue) {
   const parts = [];
   const links = [];
   if (queue.blocked_keys > 0) {
-    parts.push(`${many(queue.blocked_keys, "key")} blocked, the longest for ${duration(queue.longest_block ?? 0)}`);
-    if (may("blocked_keys", queue.queue)) links.push(["Blocked keys", `#blocked/${name}`]);
+    parts.push(`${manyCounted(queue.blocked_keys, "key")} blocked, the longest for ${duration(queue.longest_block ?? 0)}`);
+    if (may("find_blocked_keys", queue.queue)) links.push(["Blocked keys", `#blocked/${name}`]);
   }
   if (queue.dlq > 0) {
-    parts.push(many(queue.dlq, "dead letter"));
+    parts.push(manyCounted(queue.dlq, "dead letter"));
     if (may("list_dead_jobs", queue.queue)) links.push(["Dead letters", `#dead/${name}`]);
   }
   const line = queue.pending + queue.scheduled + queue.waiting + queue.retrying + queue.recovered;
-  if (queue.is_paused && line > 0) parts.push(`paused, and ${many(line, "job")} in line`);
+  if (queue.is_paused && line > 0) parts.push(`paused, and ${manyCounted(line, "job")} in line`);
   if (parts.length === 0) return null;
   return {
     isBad: queue.blocked_keys > 0, weight: queue.blocked_keys * 1e6 + queue.dlq + 1,

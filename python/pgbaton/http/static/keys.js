@@ -3,32 +3,39 @@ import { $, ago, el, jobLink, keepRows, note, number, setCount, setText } from "
 import { askJson, may } from "./gateway.js";
 import { jobButtons, pauseKeyButton } from "./acts.js";
 
-const PAGE = 20;
-let from = 0;
+const MANY = 1000; // From here on list_blocked_keys may not count all that wait.
+// Where the pages begin that lead here, the one shown last.
+let places = [""];
+let nextAfter = null;
 let rows = [];
 
 export async function loadBlocked() {
   const section = $("#blocked");
-  const wanted = new URLSearchParams({ queue: $("#blocked-queue").value, key: $("#blocked-key").value, offset: from });
-  let count = 0;
+  const wanted = new URLSearchParams({ queue: $("#blocked-queue").value, key: $("#blocked-key").value, after: places.at(-1) });
   try {
-    ({ rows, count } = await askJson(`/ui/blocked?${wanted}`));
-    if (rows.length === 0 && from > 0) {
-      from = 0;
+    const found = await askJson(`/ui/blocked?${wanted}`);
+    if (found.rows.length === 0 && found.next_after === null && places.length > 1) {
+      places = [""];
       return loadBlocked();
     }
-    const last = from + rows.length;
-    note(section, count === 0 ? "No key is blocked." : count > PAGE ? `${number(from + 1)} to ${number(last)} of ${number(count)}` : "");
+    ({ rows, next_after: nextAfter } = found);
+    note(section, said());
   } catch (error) {
-    rows = [];
+    [rows, nextAfter] = [[], null];
     note(section, error.message, true);
   }
-  setCount(section, count);
-  $("#blocked-before").disabled = from === 0;
-  $("#blocked-next").disabled = from + rows.length >= count;
+  setText($(".count", section), rows.length === 0 ? "" : nextAfter === null && places.length === 1 ? number(rows.length) : `page ${number(places.length)}`);
+  $("#blocked-before").disabled = places.length === 1;
+  $("#blocked-next").disabled = nextAfter === null;
   showBlocked();
   await loadPaused();
   await loadBlockedJobs();
+}
+
+function said() {
+  if (nextAfter !== null && rows.length === 0) return "None here yet: Next looks further.";
+  if (rows.length === 0) return "No key is blocked.";
+  return nextAfter === null && places.length > 1 ? "These are the last ones." : "";
 }
 
 export function showBlocked() {
@@ -54,7 +61,7 @@ function updateBlocked(row, blocked) {
   const next = blocked.next_run_at ? `, runs again ${ago(blocked.next_run_at)}` : "";
   const times = blocked.attempts === 1 ? "once" : `${number(blocked.attempts)} times`;
   setText($("td .sub", row), isFailed ? `failed for good, tried ${times}` : `tried ${times}${next}`);
-  setText(row.cells[3], number(blocked.waiting_count));
+  setText(row.cells[3], number(blocked.waiting_count) + (blocked.waiting_count >= MANY ? "+" : ""));
   const actions = row.cells[5];
   if (actions.dataset.state === blocked.state) return;
   actions.dataset.state = blocked.state;
@@ -122,9 +129,9 @@ function makeBlockedJob(job) {
 }
 
 export function startKeys() {
-  const restart = () => { from = 0; loadBlocked(); };
+  const restart = () => { places = [""]; loadBlocked(); };
   $("#blocked-queue").addEventListener("change", restart);
   $("#blocked-key").addEventListener("input", restart);
-  $("#blocked-before").addEventListener("click", () => { from = Math.max(0, from - PAGE); loadBlocked(); });
-  $("#blocked-next").addEventListener("click", () => { from += PAGE; loadBlocked(); });
+  $("#blocked-before").addEventListener("click", () => { places.pop(); loadBlocked(); });
+  $("#blocked-next").addEventListener("click", () => { places.push(nextAfter); loadBlocked(); });
 }

@@ -13,7 +13,7 @@ import { showLatency } from "./latency.js";
 // A view: its sections, the call that it needs, the queue that it may be about, and how it is filled.
 const VIEWS = {
   home: { sections: ["wrong", "queues"], call: null },
-  blocked: { sections: ["blocked", "blocked-jobs", "paused"], call: "blocked_keys", filter: "#blocked-queue", load: loadBlocked },
+  blocked: { sections: ["blocked", "blocked-jobs", "paused"], call: "find_blocked_keys", filter: "#blocked-queue", load: loadBlocked },
   dead: { sections: ["dead"], call: "list_dead_jobs", filter: "#dead-queue", load: loadDead },
   jobs: { sections: ["jobs"], call: "find_jobs", load: searchOnce },
   job: { sections: ["job"], call: "find_jobs", open: openJob, load: openAgain },
