@@ -118,6 +118,33 @@ WAYS: dict[str, tuple[str, list[str], int]] = {
         ],
         1,
     ),
+    "max_running": (
+        f"{STANDARD}; perform pgbaton.set_queue_limits('q', 4)",
+        [PLAIN, claim(), COMPLETE],
+        1,
+    ),
+    "max_running that is full": (
+        f"{STANDARD}; perform pgbaton.set_queue_limits('q', 2); {batch(300)}",
+        [
+            f"{PLAIN} |",
+            claim(jobs=2, size=10),
+            "perform from pgbaton.claim_job_batch('w', '{q}')",
+            COMPLETE_ALL,
+        ],
+        2,
+    ),
+    "a rate": (
+        f"{STANDARD}; perform pgbaton.set_queue_limits("
+        "'q', rate_count => 4, rate_interval => '4 s')",
+        [PLAIN, claim(), COMPLETE, "perform pg_temp.pass('1 s') |"],
+        1,
+    ),
+    "key_limit, many keys": (
+        "perform pgbaton.create_queue('q', 'singleton', max_attempts => null);"
+        " perform pgbaton.set_queue_limits('q', key_limit => 3)",
+        [batch(10, KEYS), claim(10), COMPLETE_ALL],
+        10,
+    ),
     "retries": (
         STANDARD,
         [
@@ -367,6 +394,9 @@ QUICK = (
     "batons by release rows, analyzed when nearly empty",
     "releases",
     "dedup ids",
+    "max_running",
+    "a rate",
+    "key_limit, many keys",
 )
 
 SETUP = """
