@@ -375,4 +375,40 @@ FAULTS = [
         (("s.run_at <= at", "s.run_at <= at + interval '1 hour'"),),
         "machine",
     ),
+    Fault(
+        "a permit that another claim has locked is used",
+        "_admit",
+        (("for update skip locked ) as k where", ") as k where"),),
+        "no_job_too_many_runs",
+    ),
+    Fault(
+        "a permit is free as long as its claim has jobs",
+        "_permits",
+        (("coalesce(h.ordinal <= (", "coalesce(h.ordinal < ("),),
+        "no_job_too_many_runs",
+    ),
+    Fault(
+        "what has started is not noted",
+        "_hold_permits",
+        (("where n.before < s.jobs", "where n.before < s.jobs and false"),),
+        "no_job_too_many_runs",
+    ),
+    Fault(
+        "a permit of a rate is free too early",
+        "_hold_permits",
+        (("then at + l.refill end", "then at + l.refill * 0.9 end"),),
+        "a_rate_counts_starts",
+    ),
+    Fault(
+        "a key is never full",
+        "_is_full",
+        (("), 1);", "), 1) + 99;"),),
+        "of_a_key_no_more_than_its_limit_run",
+    ),
+    Fault(
+        "who ends a job of a full key tells nobody",
+        "_release_places",
+        (("where s.slot < -100", "where s.slot < -9999"),),
+        "of_a_key_no_more_than_its_limit_run",
+    ),
 ]

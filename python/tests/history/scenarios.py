@@ -249,3 +249,49 @@ def a_child_of_a_parent_that_ends_meanwhile_runs(open_session: Open) -> None:
         claimed = db.claim("q")
         assert list(claimed) == [child]
         assert db.complete(claimed) == ["ok"]
+
+
+def no_job_too_many_runs(open_session: Open) -> None:
+    db, first, second = (open_session() for _ in range(3))
+    db.rows("select pgbaton.create_queue('q')")
+    db.rows("select pgbaton.set_queue_limits('q', max_running => 2)")
+    for _ in range(6):
+        db.enqueue("q")
+    first.begin()
+    second.begin()
+    held = first.claim("q", 2)
+    assert len(held) == 2
+    assert second.claim("q", 2) == {}
+    first.commit()
+    second.commit()
+    first_job = next(iter(held))
+    db.complete({first_job: held[first_job]})
+    assert [len(db.claim("q", 2)) for _ in range(2)] == [1, 0]
+
+
+def a_rate_counts_starts(open_session: Open) -> None:
+    db = open_session()
+    with Clock(db.conn) as clock:
+        clock.skip_midnight()
+        db.rows("select pgbaton.create_queue('q')")
+        db.rows("select pgbaton.set_queue_limits('q', rate_count => 2, rate_interval => '10 s')")
+        for _ in range(6):
+            db.enqueue("q")
+        assert len(db.claim("q", 1)) == 1
+        clock.advance("9 s")
+        assert len(db.claim("q", 2)) == 1
+        clock.advance("1 s")
+        assert len(db.claim("q", 2)) == 1
+        clock.advance("8 s")
+        assert db.claim("q", 2) == {}
+
+
+def of_a_key_no_more_than_its_limit_run(open_session: Open) -> None:
+    db = open_session()
+    db.rows("select pgbaton.create_queue('q', 'singleton')")
+    db.rows("select pgbaton.set_queue_limits('q', key_limit => 2)")
+    db.enqueue_batch("q", 6, ["k"] * 6)
+    held = [db.claim("q"), db.claim("q"), db.claim("q")]
+    assert [len(jobs) for jobs in held] == [1, 1, 0]
+    db.complete(held[0])
+    assert [len(db.claim("q")) for _ in range(2)] == [1, 0]
