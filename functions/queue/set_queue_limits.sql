@@ -55,13 +55,15 @@ comment on function pgbaton.set_queue_limits(text, integer, integer, integer, in
 'Sets all limits of a queue, over all workers; null is no limit, so that a call with the queue alone removes them.
 max_running: at most so many of its jobs are with workers at once, 1 to 1000; a job gives its place back when it ends,
 goes to retry, or its lease ends and it is taken back.
-key_limit: of each singleton_key at most so many, 1 to 1000, in a queue of policy singleton, where it is 1 by itself; keys
-take turns, one job each.
-rate_count, rate_interval: in no interval of that length, wherever it begins, do more than rate_count jobs start (at most
-1000000, 31 days); each attempt is a start.
-rate_burst: of these at most so many within interval * burst / count; it divides rate_count and is rate_count by default.
+key_limit: of each singleton_key at most so many, 1 to 1000, in a queue of policy singleton, where it is 1 by itself;
+keys take turns, one job each.
+rate_count, rate_interval: in no interval of that length, wherever it begins, do more than rate_count jobs start (at
+most 1000000, 31 days); each attempt is a start.
+rate_burst: of these at most so many within interval * burst / count; it divides rate_count and is rate_count by
+default.
 A claim hands out as many jobs as all limits allow, at once and exactly; the others stay where they are, at no attempt.
 Lower limits end nothing: no job starts until what runs, or started within the interval, is below them. Waits for open
 producers and claims of the queue, and the first max_running or another key_limit
 reads all live jobs.
-Raises PB001, PB003 (key_limit of another policy), PB009, 22004, 22023 for a bad argument, or 40001 for an older snapshot.';
+Raises PB001, PB003 (key_limit of another policy), PB009, 22004, 22023 for a bad argument, or 40001 for an older
+snapshot.';

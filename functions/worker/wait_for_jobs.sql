@@ -98,5 +98,5 @@ or until it is notified on channel (the same each time for a role and worker_id:
 calls this again or claims, at once when wait is 0. A call that makes a job of its filter claimable, or due before the
 wait is over, notifies it in that commit, once: until it calls again it is not notified any more. wait ends with the
 next due time, lease or start that a rate allows of its queues and is never longer than max_wait (default: 30 s). It is
-0.2 s at most on the first call after a claim or a notification, and for as long as an open transaction may make a job claimable without having
-seen that it sleeps. It does the upkeep that a claim does. Raises PB001, 22004 or 22023.';
+0.2 s at most on the first call after a claim or a notification, and for as long as an open transaction may make a job
+claimable without having seen that it sleeps. It does the upkeep that a claim does. Raises PB001, 22004 or 22023.';

@@ -27,5 +27,5 @@ end;
 $$;
 comment on function pgbaton._wake(integer[], timestamptz, bigint) is
 'Notifies each worker that is asleep on one of these lanes; with at, only those that would sleep longer: they come, find
-nothing yet, and lie down until then; with max_sleepers not more than that. Call it after the write that makes jobs claimable: whoever lies down too late to
-be seen here can tell then that this transaction is open (_is_seen_by_all).';
+nothing yet, and lie down until then; with max_sleepers not more than that. Call it after the write that makes jobs
+claimable: whoever lies down too late to be seen here can tell then that this transaction is open (_is_seen_by_all).';

@@ -55,4 +55,5 @@ end;
 $$;
 comment on function pgbaton._claimable_queues(text[]) is
 'Ids of those of the queues (null: all) that are not paused, null if there are none, and which of them are standard
-queues, and which have limits. Raises PB001 for an unknown one, PB009, 22023 for an empty list or a null, 2202E for one of several dimensions, 40001 when one was changed since an older snapshot.';
+queues, and which have limits. Raises PB001 for an unknown one, PB009, 22023 for an empty list or a null, 2202E for one
+of several dimensions, 40001 when one was changed since an older snapshot.';
