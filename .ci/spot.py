@@ -27,7 +27,7 @@ def readable(path: Path) -> str:
     text = re.sub(r"\bpgbaton\.\w+\[\]", "text[]", text)
     variable = r"^(    v_\w+(?: constant)?) pgbaton\.\w+(?=;| :=)"
     text = re.sub(variable, r"\1 record", text, flags=re.MULTILINE)
-    text = re.sub(r"\bopen v_\w+\((.*)\);", r"perform \1;", text)
+    text = re.sub(r"\bopen v_\w+\((.*?)\);", r"perform \1;", text, flags=re.DOTALL)
     text = re.sub(r"\breturn next (?=pgbaton\.)", "perform ", text)
     if "internal" in path.parts and "set search_path" not in text:
         pinned = r"\1\nset search_path = pg_catalog, pg_temp"

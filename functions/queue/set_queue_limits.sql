@@ -62,10 +62,9 @@ rate_count, rate_interval: in no interval of that length, wherever it begins, do
 most 1000000, 31 days); each attempt is a start.
 rate_burst: of these at most so many within interval * burst / count; it divides rate_count and is rate_count by
 default.
-A claim hands out as many jobs as all limits allow, at once and exactly; the others stay where they are, at no
-attempt.
-Lower limits end nothing: no job starts until what runs, or started within the interval, is below them. Waits
-for open producers and claims of the queue, and the first max_running or another key_limit reads all
-live jobs.
+A claim hands out as many jobs as all limits allow, at once and exactly; the others stay where they are, at no attempt.
+Lower limits end nothing: no job starts until what runs, or started within the interval, is below them. Waits for open
+producers and claims of the queue, and the first max_running or another key_limit
+reads all live jobs.
 Raises PB001, PB003 (key_limit of another policy), PB009, 22004, 22023 for a bad argument, or 40001 for an older
 snapshot.';

@@ -15,7 +15,7 @@ declare
             for update skip locked
         ) as k
         where h.no <= a_size and h.used < h.units and h.no <> all (a_taken);
-    v_limit pgbaton.queue_limit;
+    v_limit record;
     v_permit record;
     v_need bigint;
     v_over bigint;
@@ -31,7 +31,7 @@ begin
         order by l.kind
     loop
         v_over := case
-            when v_limit.last_no > v_limit.permits then pgbaton._used_beyond(v_limit, v_now)
+            when v_limit.last_no > v_limit.permits then pgbaton._used_beyond(queue_id, v_limit.kind, v_limit.size, v_limit.permits)
             else 0
         end;
         select before + admitted + v_over - coalesce(sum(p.units - p.used), 0) into v_need
