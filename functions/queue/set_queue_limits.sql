@@ -29,7 +29,8 @@ begin
     from (
         values
         ('running'::pgbaton.limit_kind, max_running, null::interval),
-        ('key', key_limit, null),
+        -- 1 is what the policy has by itself, for jobs that run by more.
+        ('key', coalesce(key_limit, case when v_key_limit is not null then 1 end), null),
         ('rate', rate_count, rate_interval),
         (
             'burst', case when rate_burst < rate_count then rate_burst end,
@@ -39,9 +40,11 @@ begin
     if not v_is_changed then
         return;
     end if;
-    update pgbaton.queue as q set is_limited = num_nonnulls(max_running, key_limit, rate_count) > 0
+    update pgbaton.queue as q set is_limited = exists (
+        select from pgbaton.queue_limit as l where l.queue_id = v_queue.id
+    )
     where q.id = v_queue.id;
-    perform nextval('pgbaton.permit_seq');  -- there are limits: see _finish
+    perform nextval('pgbaton.edge_seq');  -- there are limits: see _finish
     if v_key_limit is distinct from key_limit then
         perform pgbaton._fit_keys(v_queue.id);
     end if;

@@ -30,13 +30,8 @@ begin
     if policy <> v_old.policy then
         perform pgbaton._require_no_live_jobs(v_old, 'pgbaton.set_fifo_mode() turns order on and off with jobs in it.');
     end if;
-    if policy <> v_old.policy and v_old.is_limited and exists (
-        select from pgbaton.queue_limit as l where l.queue_id = v_old.id and l.kind = 'key'
-    ) then
-        raise exception using
-            errcode = 'PB003',
-            message = format('queue "%s" has a key_limit, which is for policy singleton', queue),
-            hint = 'Call pgbaton.set_queue_limits() without a key_limit first.';
+    if policy <> v_old.policy and v_old.is_limited then
+        perform pgbaton._drop_key_limit(v_old);
     end if;
     v_new.policy := coalesce(policy, v_old.policy);
     v_new.on_exhausted := coalesce(on_exhausted, v_old.on_exhausted);

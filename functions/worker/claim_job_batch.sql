@@ -20,7 +20,6 @@ declare
     v_queues constant record := pgbaton._claimable_queues(queues);
     v_sleepers_from constant bigint := pgbaton._sleepers_from();
     v_is_tending boolean := not pgbaton._is_tended(v_now);
-    v_open_ids integer[] := v_queues.ids;  -- whose limits let jobs start
     v_token bigint;
     v_picked record;
     v_span pgbaton.span;
@@ -50,11 +49,12 @@ begin
             ), 0)) then
                 perform pgbaton._pass_released(pgbaton._released_from());
             end if;
-            if v_queues.limited_ids is not null then
-                v_open_ids := pgbaton._open_queues(v_queues.ids, v_queues.limited_ids, v_now);
-            end if;
             v_picked := pgbaton._pick_spans(
-                v_open_ids, v_queues.plain_ids, v_queues.limited_ids, job_types, v_tags, v_missing
+                case
+                    when v_queues.limited_ids is null then v_queues.ids
+                    else pgbaton._open_queues(v_queues.ids, v_queues.limited_ids, v_now)
+                end,
+                v_queues.plain_ids, v_queues.limited_ids, job_types, v_tags, v_missing
             );
             exit when v_picked.jobs > 0;
             if v_is_tending then
@@ -93,8 +93,11 @@ begin
             from pgbaton.lane as l
             cross join lateral (select n.* from pgbaton.queue as n where n.id = l.queue_id offset 0) as q
             where l.id = v_span.lane_id;
-            if v_line.is_limited and v_picked.permits is null then
-                perform pgbaton._refuse_unlimited(v_line.name);
+            if v_line.is_limited then
+                if v_picked.permits is null then
+                    perform pgbaton._refuse_unlimited(v_line.name);
+                end if;
+                perform pgbaton._hold_permits(v_picked.permits, array[v_span], v_token, v_claimed_at);
             end if;
             v_span.lease_until := pgbaton._after(v_claimed_at, coalesce(lease, v_line.lease));
             insert into pgbaton.leased_span (
@@ -106,9 +109,6 @@ begin
                 v_span.run_at, v_span.day, v_span.queue_id, v_span.lane_id, 'active', v_span.attempt + 1,
                 v_span.extra_attempts, false, v_span.singleton_key, worker_id
             );
-            if v_picked.permits is not null then
-                perform pgbaton._hold_permits(v_picked.permits, array[v_span], v_token, v_claimed_at);
-            end if;
             return query
             select
                 j.id, v_line.name, v_line.job_type, v_line.tags, v_line.priority, v_span.singleton_key,

@@ -11,9 +11,9 @@ begin
     perform pg_advisory_xact_lock(pgbaton._lock_class() + 5, v_id);
     if (max_running is not null and not exists (
         select from pgbaton.queue_limit as l where l.queue_id = v_id and l.kind = 'running'
-    )) or key_limit is distinct from (
+    )) or coalesce(key_limit, 1) <> coalesce((
         select l.size from pgbaton.queue_limit as l where l.queue_id = v_id and l.kind = 'key'
-    ) then
+    ), 1) then
         -- And for claims that know of none: all that run are counted, and a claim that picks a job from now on notices.
         v_queue := pgbaton._seize_queue(queue);
         perform pgbaton._lock_spans_of(v_id);

@@ -26,14 +26,11 @@ declare
     v_missing bigint := batch_size;
     v_room bigint;  -- how many jobs of a span may be taken
     v_gate integer;  -- which of limited_ids
-    v_admitted bigint[];  -- of each of them
+    v_admitted bigint[];  -- of each of them; null is none
 begin
     his := '{}';
     los := '{}';
     lone_his := '{}';
-    if limited_ids is not null then
-        v_admitted := array_fill(0::bigint, array[cardinality(limited_ids)]);
-    end if;
     v_lanes := pgbaton._lane_heads(queue_ids, plain_ids, job_types, tags, batch_size);
 
     loop
@@ -52,8 +49,9 @@ begin
             exit when v_lanes.heads[v_lane] is null;
         end if;
 
-        v_gate := case when limited_ids is not null then array_position(limited_ids, v_lanes.of_queues[v_lane]) end;
-        v_room := v_missing;
+        if limited_ids is not null then
+            v_gate := array_position(limited_ids, v_lanes.of_queues[v_lane]);
+        end if;
         -- One by one: locking more spans than are needed would starve the other workers.
         if v_lanes.are_plain[v_lane] then
             open v_plain(v_lanes.lane_ids[v_lane], v_lanes.heads[v_lane], v_until);
@@ -63,8 +61,8 @@ begin
                 if v_gate is not null then
                     v_room := least(v_missing, v_span.hi - v_span.lo + 1);
                     select a.permits, a.admitted into permits, v_room
-                    from pgbaton._admit(limited_ids[v_gate], v_room, v_admitted[v_gate], permits) as a;
-                    v_admitted[v_gate] := v_admitted[v_gate] + v_room;
+                    from pgbaton._admit(limited_ids[v_gate], v_room, coalesce(v_admitted[v_gate], 0), permits) as a;
+                    v_admitted[v_gate] := coalesce(v_admitted[v_gate], 0) + v_room;
                     exit when v_room = 0;
                     if v_room < v_missing and v_room <= v_span.hi - v_span.lo then
                         -- The rest stays in line, and other queues go on.
@@ -101,8 +99,8 @@ begin
                 v_room := least(v_missing, v_span.hi - v_span.lo + 1);
                 if v_gate is not null then
                     select a.permits, a.admitted into permits, v_room
-                    from pgbaton._admit(limited_ids[v_gate], v_room, v_admitted[v_gate], permits) as a;
-                    v_admitted[v_gate] := v_admitted[v_gate] + v_room;
+                    from pgbaton._admit(limited_ids[v_gate], v_room, coalesce(v_admitted[v_gate], 0), permits) as a;
+                    v_admitted[v_gate] := coalesce(v_admitted[v_gate], 0) + v_room;
                     exit when v_room = 0;
                 end if;
                 los := los || v_span.lo;

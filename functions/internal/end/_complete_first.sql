@@ -40,13 +40,11 @@ begin
     if v_span.held_key is not null then
         perform pgbaton._pass_batons_of(array[v_span]);
     end if;
-    if pg_sequence_last_value('pgbaton.permit_seq') is not null then
-        if v_span.slot < -100 or exists (select from pgbaton.queue_limit as l where l.queue_id = v_span.queue_id) then
+    if pg_sequence_last_value('pgbaton.edge_seq') is not null then  -- there are edges, or limits
+        if exists (select from pgbaton.queue as q where q.id = v_span.queue_id and q.is_limited) then
             v_span.hi := v_span.lo;
             perform pgbaton._free_places(array[v_span]);
         end if;
-    end if;
-    if pg_sequence_last_value('pgbaton.edge_seq') is not null then
         -- Nearly always nobody does: then this is all.
         if not pgbaton._is_read_committed()
             or exists (select from pgbaton.job_wait as w where w.parent_id = v_span.lo)

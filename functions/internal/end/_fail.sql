@@ -141,10 +141,8 @@ begin
     end if;
     perform pgbaton._pass_batons_of(v_opened);
     perform pgbaton._release_keys(v_line_queue_ids, v_line_keys);
-    if pg_sequence_last_value('pgbaton.permit_seq') is not null then
+    if pg_sequence_last_value('pgbaton.edge_seq') is not null then  -- there are edges, or limits
         perform pgbaton._free_places(spans);
-    end if;
-    if pg_sequence_last_value('pgbaton.edge_seq') is not null then
         perform pgbaton._tell_children(spans, false);
     end if;
 end;

@@ -29,10 +29,8 @@ begin
     if exists (select from unnest(spans) as s where s.held_key is not null) then
         perform pgbaton._pass_batons_of(spans);
     end if;
-    if pg_sequence_last_value('pgbaton.permit_seq') is not null then
+    if pg_sequence_last_value('pgbaton.edge_seq') is not null then  -- there are edges, or limits
         perform pgbaton._free_places(spans);
-    end if;
-    if pg_sequence_last_value('pgbaton.edge_seq') is not null then
         perform pgbaton._tell_children(spans, state = 'completed');
     end if;
 end;

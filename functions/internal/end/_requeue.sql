@@ -43,7 +43,7 @@ begin
             array_fill('another job of its key waits to be retried'::text, array[cardinality(v_refused)]), false, null
         );
     end if;
-    if pg_sequence_last_value('pgbaton.permit_seq') is not null then
+    if pg_sequence_last_value('pgbaton.edge_seq') is not null then  -- there are edges, or limits
         perform pgbaton._free_places(spans);
     end if;
     perform pgbaton._release_keys(array_agg(s.queue_id), array_agg(s.singleton_key))

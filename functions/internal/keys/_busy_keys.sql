@@ -2,8 +2,6 @@ create or replace function pgbaton._busy_keys(queue_id integer, singleton_keys t
 returns text[]
 language plpgsql volatile
 as $$
-declare
-    v_has_limits constant boolean := pg_sequence_last_value('pgbaton.permit_seq') is not null;
 begin
     return array(
         select k.singleton_key
@@ -20,7 +18,10 @@ begin
             where s.queue_id = _busy_keys.queue_id and s.singleton_key = k.singleton_key
                 and s.slot is not null and s.held_key is not null
             offset 0
-        ) or (v_has_limits and pgbaton._is_full(_busy_keys.queue_id, k.singleton_key))
+        ) or (
+            (select q.is_limited from pgbaton.queue as q where q.id = _busy_keys.queue_id)
+            and pgbaton._is_full(_busy_keys.queue_id, k.singleton_key)
+        )
     );
 end;
 $$;

@@ -3,7 +3,6 @@ returns setof pgbaton.baton_release
 language plpgsql volatile
 as $$
 declare
-    v_has_limits constant boolean := pg_sequence_last_value('pgbaton.permit_seq') is not null;
     v_promoted pgbaton.span[];
 begin
     if queue_ids is null then
@@ -23,7 +22,10 @@ begin
         where s.queue_id = f.queue_id and s.singleton_key = f.singleton_key
             and s.slot is not null and s.held_key is not null
         offset 0
-    ) and not (v_has_limits and pgbaton._is_full(f.queue_id, f.singleton_key)) and exists (
+    ) and not (
+        (select q.is_limited from pgbaton.queue as q where q.id = f.queue_id)
+        and pgbaton._is_full(f.queue_id, f.singleton_key)
+    ) and exists (
         select from only pgbaton.span as s
         where s.queue_id = f.queue_id and s.singleton_key = f.singleton_key and s.state = 'waiting'
         offset 0

@@ -3,7 +3,6 @@ returns bigint
 language plpgsql volatile
 as $$
 declare
-    v_has_limits constant boolean := pg_sequence_last_value('pgbaton.permit_seq') is not null;
     v_place record;
     v_seen integer;
     v_queue_ids integer[];
@@ -37,7 +36,7 @@ begin
             where s.queue_id = w.queue_id and s.singleton_key = w.singleton_key
                 and s.slot is not null and s.held_key is not null
             offset 0
-        ) and not (v_has_limits and pgbaton._is_full(w.queue_id, w.singleton_key)) and not exists (
+        ) and not pgbaton._is_full(w.queue_id, w.singleton_key) and not exists (
             select from pgbaton.baton_release as r
             where r.queue_id = w.queue_id and r.singleton_key = w.singleton_key
             offset 0

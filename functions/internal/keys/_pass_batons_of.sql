@@ -11,9 +11,7 @@ begin
         -- A job that was retried after its key had gone on without it stands in front of the holder.
         -- So may one that ran beside the holder.
         case
-            when q.on_exhausted = 'block' and not (q.is_limited and exists (
-                select from pgbaton.queue_limit as l where l.queue_id = q.id and l.kind = 'key'
-            )) then s.key_position
+            when q.on_exhausted = 'block' and (s.policy is null or not q.is_limited) then s.key_position
             else 0
         end
     )

@@ -7,7 +7,6 @@ as $$
 declare
     v_sleepers_from constant bigint := pgbaton._sleepers_from();
     v_is_fresh constant boolean := pgbaton._is_read_committed();
-    v_has_limits constant boolean := pg_sequence_last_value('pgbaton.permit_seq') is not null;
     v_now constant timestamptz := pgbaton._now();
     v_promoted pgbaton.span[];
     v_los bigint[];  -- the spans of several jobs whose first one got it
@@ -17,7 +16,7 @@ begin
         select h.lo
         from unnest(queue_ids, singleton_keys, places) as f (queue_id, singleton_key, place)
         cross join lateral (
-            select s.lo, s.xmin as writer from only pgbaton.span as s
+            select s.lo, s.policy, s.xmin as writer from only pgbaton.span as s
             where s.queue_id = f.queue_id and s.singleton_key = f.singleton_key and s.state = 'waiting'
                 and s.key_position >= f.place
             order by s.queue_id, s.singleton_key, s.key_position
@@ -25,7 +24,7 @@ begin
         ) as h
         -- Under an older snapshot a job of our own may have others in front of it that are not seen.
         where (v_is_fresh or not pgbaton._may_be_own(h.writer))
-        and not (v_has_limits and pgbaton._is_full(f.queue_id, f.singleton_key))
+        and (h.policy is distinct from 'singleton' or not pgbaton._is_full(f.queue_id, f.singleton_key))
         -- In one statement, so that whoever promoted the same key meanwhile also changed the head we saw.
         and (not may_be_held or not exists (
             select from only pgbaton.span as s

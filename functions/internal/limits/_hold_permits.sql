@@ -36,8 +36,9 @@ begin
         n.queue_id, n.kind, n.no, nextval('pgbaton.permit_seq'), n.units, n.used + n.more,
         case when n.kind = 'running' then n.before + 1 + (
             -- What this claim has started before.
-            select coalesce(sum(s.hi - s.lo + 1), 0) - n.jobs from pgbaton.held_span as s
+            select coalesce(sum(s.hi - s.lo + 1), 0) from pgbaton.held_span as s
             where s.lease_token = _hold_permits.lease_token and s.queue_id = n.queue_id
+                and s.lo not in (select u.lo from unnest(spans) as u)
         ) end,
         case when n.kind = 'running' then _hold_permits.lease_token end,
         case when n.kind <> 'running' then at + l.refill end
@@ -48,5 +49,5 @@ begin
 end;
 $$;
 comment on function pgbaton._hold_permits(pgbaton.permit[], pgbaton.span[], bigint, timestamptz) is
-'Notes that a claim has started these spans at that time, on the permits that _admit locked for it: so many of each
+'Notes that a claim starts these spans at that time, on the permits that _admit locked for it: so many of each
 limit as it has started jobs.';

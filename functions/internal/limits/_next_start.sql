@@ -1,6 +1,6 @@
 create or replace function pgbaton._next_start(queue_id integer, at timestamptz)
 returns timestamptz
-language plpgsql volatile
+language plpgsql stable
 as $$
 begin
     return (

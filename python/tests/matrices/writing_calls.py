@@ -296,7 +296,7 @@ RECIPES: dict[str, dict[str, str]] = {
         "lease": "select pgbaton.update_queue(%(queue)s, lease => '1 minute')",
     },
     "set_queue_limits": {
-        "": "select pgbaton.set_queue_limits(%(queue)s, 1, null, 5, '1 hour')",
+        "": "select pgbaton.set_queue_limits(%(queue)s, 1000, null, 1000000, '1 hour')",
         "none": "select pgbaton.set_queue_limits(%(queue)s)",
     },
     "set_fifo_mode": {

@@ -38,6 +38,8 @@ KEPT_FOR_LONGER = {
     ("key_block", "ended_at"),
 }
 """Retention counts from there: such rows go as much later as the clock was ahead."""
+HARMLESS = {("permit", "free_at"), ("job", "waits_since")}
+"""One that is ahead counts as past (test_r02_...), or bounds a debounce later than it would."""
 ONLY_SHOWN = {
     ("audit", "at"),
     ("inbox_row", "run_at"),
@@ -70,7 +72,7 @@ def test_each_time_of_the_schema_is_thought_about(db: Session) -> None:
         and not c.relispartition and a.attislocal and not a.attisdropped
         and a.atttypid = 'timestamptz'::regtype
     """)
-    assert set(columns) == MENDED | KEPT_FOR_LONGER | ONLY_SHOWN
+    assert set(columns) == MENDED | KEPT_FOR_LONGER | HARMLESS | ONLY_SHOWN
     print(f"{len(columns)} columns: {len(MENDED)} mended")
 
 

@@ -29,8 +29,7 @@ NEVER = {
         subscribe unsubscribe create_schedule drop_schedule pause_schedule kv_delete start_jobs
         report_progress extend_leases worker_heartbeat spark_begin spark_stage spark_abort spark_gc
         note_enqueue_counts claim_job_batch wait_for_jobs cleanup_expired_jobs two_phase_backoff
-        why_not_running unregister_worker parent_outcomes blocked_jobs job_dependencies
-        list_queue_limits""",
+        why_not_running unregister_worker parent_outcomes blocked_jobs job_dependencies""",
     "the trigger of the view enqueue_inbox, which is tried": "enqueue_inbox_rows",
     "what it makes due or takes back, a sleeper's own look does as well: by the clock, below":
         "run_maintenance recover_stale_jobs",
