@@ -32,6 +32,7 @@ COMMANDS: list[Callable[..., None]] = [
     _watch.doctor,
     _watch.stats,
     _watch.blocked,
+    _watch.audit,
     _top.top,
     _report.report,
     _enqueue.enqueue,

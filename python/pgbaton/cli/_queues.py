@@ -12,6 +12,7 @@ from pgbaton.cli._errors import fail
 from pgbaton.cli._io import (
     AsJson,
     Dsn,
+    MaybeQueue,
     Queue,
     Yes,
     client_of,
@@ -255,6 +256,18 @@ def _say_paused(queue: str, key: str | None, is_paused: bool, as_json: bool) -> 
     print_done(done, f"{what} {'is paused' if is_paused else 'goes on'}", as_json)
 
 
+def paused(
+    queue: MaybeQueue = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="Rows at most.")] = 100,
+    dsn: Dsn = "",
+    as_json: AsJson = False,
+) -> None:
+    """Keys that are paused: queue resume QUEUE --key KEY lets them go on."""
+    with client_of(dsn) as client:
+        rows = client.list_paused_keys(queue, limit)
+    print_rows(rows, ["queue", "singleton_key", "paused_at"], as_json, "no key is paused")
+
+
 def drop(
     queue: Queue,
     force: Annotated[bool, typer.Option("--force", help="With its live jobs.")] = False,
@@ -278,5 +291,6 @@ COMMANDS: list[Callable[..., Any]] = [
     limits,
     pause,
     resume,
+    paused,
     drop,
 ]

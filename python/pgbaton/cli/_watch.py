@@ -1,4 +1,4 @@
-"""doctor, stats, blocked."""
+"""doctor, stats, blocked, audit."""
 
 from __future__ import annotations
 
@@ -102,3 +102,23 @@ def blocked(
         "last_error",
     ]
     print_rows(rows, columns, as_json, "no key is blocked")
+
+
+def audit(
+    queue: MaybeQueue = None,
+    job_id: Annotated[
+        int | None, typer.Option("--job", help="What was done to this job.", show_default=False)
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="Rows at most.")] = 50,
+    before_id: Annotated[
+        int | None,
+        typer.Option("--before", help="Go on below this id, the last one.", show_default=False),
+    ] = None,
+    dsn: Dsn = "",
+    as_json: AsJson = False,
+) -> None:
+    """Who did what to queues, keys and jobs, and why; the latest first."""
+    with client_of(dsn) as client:
+        rows = client.list_audit(queue, job_id, limit, before_id)
+    columns = ["id", "at", "actor", "action", "queue", "job_id", "singleton_key", "reason"]
+    print_rows(rows, columns, as_json, "nothing was done")

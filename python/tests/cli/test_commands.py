@@ -225,6 +225,35 @@ def test_a_blocked_key_from_seeing_it_to_going_on(run: Command, client: Client) 
     assert run.json("blocked") == []
 
 
+def test_paused_keys_are_listed(run: Command, client: Client) -> None:
+    client.create_fifo_queue("parcels")
+    assert run("queue", "paused").stderr == "no key is paused\n"
+    run.out("queue", "pause", "parcels", "--key", "customer 7")
+    run.out("queue", "pause", "parcels", "--key", "customer 8")
+    rows = run.json("queue", "paused", "parcels")
+    assert [row["singleton_key"] for row in rows] == ["customer 7", "customer 8"]
+    assert run.json("queue", "paused", "--limit", 1) == rows[:1]
+    assert "customer 8" in run.out("queue", "paused")
+    run.out("queue", "resume", "parcels", "--key", "customer 7")
+    assert run.json("queue", "paused", "parcels") == rows[1:]
+    assert run("queue", "paused", "nowhere").exit_code == 1
+
+
+def test_the_audit_says_who_did_what(run: Command, client: Client) -> None:
+    assert run("audit", "--job", 1).stderr == "nothing was done\n"
+    failed = fail_one(client)
+    run.out("job", "retry", failed)
+    [job] = client.claim_job_batch("worker", ["orders"])
+    client.fail_job(job.id, "again", job.lease_token, retryable=False)
+    run.out("job", "skip", failed, "--reason", "a refund", "--yes")
+    last, first = run.json("audit", "orders", "--job", failed)
+    assert (last["action"], last["reason"], last["singleton_key"]) == ("skip_job", "a refund", "k")
+    assert first["action"] == "retry_job"
+    assert run.json("audit", "--job", failed, "--limit", 1) == [last]
+    assert run.json("audit", "--job", failed, "--before", last["id"]) == [first]
+    assert "a refund" in run.out("audit", "orders")
+
+
 def test_jobs_are_retried_by_filter_cancelled_and_deleted(run: Command, client: Client) -> None:
     fail_one(client)
     fail_one(client, "mail", None)

@@ -19,9 +19,7 @@ from pgbaton import Client, JobState, _assemble
 from pgbaton.cli._app import app
 
 PAGE = (_assemble.source_root() / "docs" / "operator-tasks.md").read_text()
-ROWS = re.findall(
-    r"^\| (\d+) \| [^|]+ \| [^|]+ \| (\d+) \| (?:in psql: )?`([^`]+)` \|$", PAGE, re.M
-)
+ROWS = re.findall(r"^\| (\d+) \| [^|]+ \| [^|]+ \| (\d+) \| `([^`]+)` \|$", PAGE, re.M)
 STEPS = {int(number): int(steps) for number, steps, _ in ROWS}
 # A click, a field that is filled in or chosen from, counted once.
 COUNTER = """
