@@ -14,6 +14,7 @@ begin
         select s.queue_id, s.state, s.hi - s.lo + 1 as jobs, s.changed_at, s.attempt, s.held_key
         from only pgbaton.span as s
         where not s.ready and s.state in ('pending', 'retry', 'unknown_retry', 'failed') and s.run_at is not null
+            and (_live_stats_up_to.queue_ids is null or s.queue_id = any (_live_stats_up_to.queue_ids))
         order by s.run_at, s.queue_id
         limit most
     ), held as (
