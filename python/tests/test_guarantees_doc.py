@@ -18,7 +18,7 @@ MISSING = "none yet"
 
 PROMISES = """
     Order; No wait behind strangers; One owner; No lost job; Flat under an old snapshot;
-    Plain SQL is enough; Finishing never waits for a producer"""
+    Plain SQL is enough; Finishing never waits for a producer; Limits are exact"""
 PITFALLS = """
     F01 Swallowed unique violation; F02 SKIP LOCKED slide; F03 Snapshot count race;
     F04 Two of a key in one batch; F05 Priority jump inside a key; F06 Tie order;
