@@ -27,7 +27,6 @@ declare
     v_line record;  -- lane and queue of v_span
     v_first_day date;
     v_last_day date;
-    v_is_unknown boolean;  -- limits of which it did not know
     v_claimed_at timestamptz;
     v_claimed bigint;
     v_missing integer := batch_size;
@@ -132,15 +131,8 @@ begin
                 perform pgbaton._share_keys(v_spans);
             end if;
         end if;
-        select
-            min(s.day), max(s.day), bool_or(coalesce(s.queue_id <> all (v_queues.limited_ids), true) and q.is_limited)
-        into v_first_day, v_last_day, v_is_unknown
-        from unnest(v_spans) as s
-        cross join lateral (select n.is_limited from pgbaton.queue as n where n.id = s.queue_id offset 0) as q;
-        if v_is_unknown then
-            perform pgbaton._refuse_unlimited(q.name) from pgbaton.queue as q
-            where q.id in (select s.queue_id from unnest(v_spans) as s) and q.is_limited;
-        elsif v_picked.permits is not null then
+        select min(s.day), max(s.day) into v_first_day, v_last_day from unnest(v_spans) as s;
+        if v_picked.permits is not null then
             perform pgbaton._hold_permits(v_picked.permits, v_spans, v_token, v_claimed_at);
         end if;
         return query
@@ -154,8 +146,9 @@ begin
                 select n.job_type, n.tags, n.priority from pgbaton.lane as n where n.id = s.lane_id offset 0
             ) as l
             cross join lateral (
-                select n.name, n.max_attempts from pgbaton.queue as n where n.id = s.queue_id offset 0
+                select n.name, n.max_attempts, n.is_limited from pgbaton.queue as n where n.id = s.queue_id offset 0
             ) as q
+            where not q.is_limited or s.queue_id = any (v_queues.limited_ids) or pgbaton._refuse_unlimited(q.name)
             order by l.priority desc, s.position
         )
         -- Spans in line and the jobs of each in order: nothing is left to sort.

@@ -1,18 +1,18 @@
 create or replace function pgbaton._lane_heads(
     queue_ids integer[], plain_ids integer[], job_types text[], tags text[], max_lanes integer,
-    out lane_ids integer[], out of_queues integer[], out priorities integer[], out are_plain boolean[],
+    out lane_ids integer[], out priorities integer[], out are_plain boolean[],
     out starts bigint[], out heads bigint[], out steps bigint[]
 )
 language plpgsql volatile
 as $$
 begin
     select
-        array_agg(h.lane_id), array_agg(h.queue_id), array_agg(h.priority), array_agg(h.is_plain), array_agg(h.start),
+        array_agg(h.lane_id), array_agg(h.priority), array_agg(h.is_plain), array_agg(h.start),
         array_agg(h.head), array_agg(h.step)
-    into lane_ids, of_queues, priorities, are_plain, starts, heads, steps
+    into lane_ids, priorities, are_plain, starts, heads, steps
     from (
         select
-            l.id as lane_id, l.queue_id, l.priority, f.is_plain, least(f.watermark, f.rewind) as start, h.position as head,
+            l.id as lane_id, l.priority, f.is_plain, least(f.watermark, f.rewind) as start, h.position as head,
             case when f.rewind is not null or h.position >= f.watermark + t.step then t.step end as step
         from pgbaton.lane as l
         cross join lateral (
@@ -73,6 +73,6 @@ begin
 end;
 $$;
 comment on function pgbaton._lane_heads(integer[], integer[], text[], text[], integer) is
-'Lanes that match and have claimable work, first to be served first, as parallel arrays (null: none): their
-queues, whether they are of a standard queue (plain_ids), whose claimable spans stand in ready_span, where their scan
+'Lanes that match and have claimable work, first to be served first, as parallel arrays (null: none):
+whether they are of a standard queue (plain_ids), whose claimable spans stand in ready_span, where their scan
 starts, their first claimable position, and, when their watermark is worth moving, by how much at least.';

@@ -50,7 +50,10 @@ begin
         end if;
 
         if limited_ids is not null then
-            v_gate := array_position(limited_ids, v_lanes.of_queues[v_lane]);
+            v_gate := (
+                select array_position(limited_ids, l.queue_id) from pgbaton.lane as l
+                where l.id = v_lanes.lane_ids[v_lane]
+            );
         end if;
         -- One by one: locking more spans than are needed would starve the other workers.
         if v_lanes.are_plain[v_lane] then
@@ -128,8 +131,10 @@ begin
         if v_gate is not null and v_room = 0 then
             -- Of this queue no more may start.
             v_lanes.heads := array(
-                select case when h.queue_id is distinct from limited_ids[v_gate] then h.head end
-                from unnest(v_lanes.of_queues, v_lanes.heads) with ordinality as h (queue_id, head, ordinal)
+                select case when limited_ids[v_gate] <> (
+                    select l.queue_id from pgbaton.lane as l where l.id = h.lane_id
+                ) then h.head end
+                from unnest(v_lanes.lane_ids, v_lanes.heads) with ordinality as h (lane_id, head, ordinal)
                 order by h.ordinal
             );
             continue;

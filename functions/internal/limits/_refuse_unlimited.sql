@@ -1,5 +1,5 @@
 create or replace function pgbaton._refuse_unlimited(queue text)
-returns void
+returns boolean
 language plpgsql stable
 as $$
 begin
