@@ -402,7 +402,7 @@ FAULTS = [
     Fault(
         "a key is never full",
         "_is_full",
-        (("), 1);", "), 1) + 99;"),),
+        (("v_key_limit <= (", "v_key_limit + 99 <= ("),),
         "of_a_key_no_more_than_its_limit_run",
     ),
     Fault(

@@ -168,7 +168,7 @@ def test_an_older_snapshot_is_done_right_or_refused_as_a_whole(
 def test_one_call_reads_no_more_than_the_two(
     db: Session, clock: Clock, policy: str, size: int
 ) -> None:
-    """Blocks and rows, of the third batch each."""
+    """Blocks and rows, the least of three batches each: others may have a plan made anew."""
     db.rows("select pgbaton.create_queue('q', %s::text::pgbaton.queue_policy)", policy)
     keys = [f"k{n}" for n in range(20 * size)] if policy == "fifo" else None
     db.enqueue_batch("q", 20 * size, keys)
@@ -176,8 +176,8 @@ def test_one_call_reads_no_more_than_the_two(
     done = "select * from pgbaton.complete_jobs(%s::bigint[], %s)"
     claim = "select * from pgbaton.claim_job_batch('w', '{q}', batch_size => %s)"
     mine = "select lo, lease_token from pgbaton.span where state = 'active'"
-    cost: dict[str, tuple[int, int]] = {}
-    for way in ("one", "two", "one", "two"):
+    costs: dict[str, list[tuple[int, int]]] = {"one": [], "two": []}
+    for way in ("one", "two") * 4:
         db.stop_autovacuum()
         held = db.claim("q", size)
         token = next(iter(held.values()))
@@ -186,11 +186,16 @@ def test_one_call_reads_no_more_than_the_two(
             found = [measure(db, one, list(held), token, size)]
         else:
             found = [measure(db, done, list(held), token), measure(db, claim, size)]
-        cost[way] = (sum(c.buffers for c in found), sum(sum(c.reads.values()) for c in found))
+        costs[way].append(
+            (sum(c.buffers for c in found), sum(sum(c.reads.values()) for c in found))
+        )
         db.commit()
         for job, left in db.rows(mine):
             db.rows("select pgbaton.complete_claim(%s)", left)
             assert job
+    cost = {
+        way: [min(each) for each in zip(*found[1:], strict=True)] for way, found in costs.items()
+    }
     # It passes the entries of the jobs that it has just ended, once.
     assert cost["one"][0] <= cost["two"][0] * 1.01 + 2, cost
     assert cost["one"][1] <= cost["two"][1] + size + 2, cost
