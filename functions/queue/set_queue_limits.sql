@@ -30,7 +30,7 @@ begin
         values
         ('running'::pgbaton.limit_kind, max_running, null::interval),
         -- 1 is what the policy has by itself, for jobs that run by more.
-        ('key', coalesce(key_limit, case when v_key_limit is not null then 1 end), null),
+        ('key', case when key_limit > 1 then key_limit when v_key_limit is not null then 1 end, null),
         ('rate', rate_count, rate_interval),
         (
             'burst', case when rate_burst < rate_count then rate_burst end,
@@ -45,7 +45,7 @@ begin
     )
     where q.id = v_queue.id;
     perform nextval('pgbaton.edge_seq');  -- there are limits: see _finish
-    if v_key_limit is distinct from key_limit then
+    if coalesce(v_key_limit, 1) <> coalesce(key_limit, 1) then
         perform pgbaton._fit_keys(v_queue.id);
     end if;
     perform pgbaton._wake_queues(array[v_queue.id]);
@@ -66,8 +66,8 @@ most 1000000, 31 days); each attempt is a start.
 rate_burst: of these at most so many within interval * burst / count; it divides rate_count and is rate_count by
 default.
 A claim hands out as many jobs as all limits allow, at once and exactly; the others stay where they are, at no attempt.
-Lower limits end nothing: no job starts until what runs, or started within the interval, is below them. Waits for open
-producers and claims of the queue, and the first max_running or another key_limit
-reads all live jobs.
+Lower limits end nothing: no job starts until what runs, or started within the interval, is below them. Waits for
+claims of the queue that are under way; the first max_running or another key_limit also for open producers, and reads
+all live jobs.
 Raises PB001, PB003 (key_limit of another policy), PB009, 22004, 22023 for a bad argument, or 40001 for an older
 snapshot.';

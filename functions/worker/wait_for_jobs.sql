@@ -78,7 +78,7 @@ begin
     end loop;
 
     if wait > '0' and v_next_moment > v_now then
-        wait := v_next_moment - v_now;
+        wait := least(wait, v_next_moment - v_now);
     end if;
     if not v_sleeper.is_settled or v_next_moment <= v_now
         or exists (select from pgbaton.baton_release as r where r.queue_id = any (v_queues.ids))

@@ -69,7 +69,7 @@ begin
                     exit when v_room = 0;
                     if v_room < v_missing and v_room <= v_span.hi - v_span.lo then
                         -- The rest stays in line, and other queues go on.
-                        perform pgbaton._split_ready(v_span.hi, v_room);
+                        perform pgbaton._split(v_span.lo, v_span.lo + v_room - 1);
                         his := his || (v_span.lo + v_room - 1);
                         v_missing := v_missing - v_room;
                         v_room := 0;

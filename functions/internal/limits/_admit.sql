@@ -31,7 +31,8 @@ begin
         order by l.kind
     loop
         v_over := case
-            when v_limit.last_no > v_limit.permits then pgbaton._used_beyond(queue_id, v_limit.kind, v_limit.size, v_limit.permits)
+            when v_limit.last_no > v_limit.permits
+                then pgbaton._used_beyond(queue_id, v_limit.kind, v_limit.size, v_limit.permits)
             else 0
         end;
         select before + admitted + v_over - coalesce(sum(p.units - p.used), 0) into v_need

@@ -8,15 +8,12 @@ begin
     with started as (
         select s.queue_id, sum(s.hi - s.lo + 1) as jobs from unnest(spans) as s group by s.queue_id
     ), needed as materialized (
-        select p.*, n.before, s.jobs, least(p.units - p.used, s.jobs - n.before) as more
+        select n.*, least(n.units - n.used, s.jobs - n.before) as more
         from (
             select u.*, sum(u.units - u.used) over w - (u.units - u.used) as before
             from unnest(permits) with ordinality as u
             window w as (partition by u.queue_id, u.kind order by u.ordinality)
         ) as n
-        cross join lateral (
-            select n.queue_id, n.kind, n.no, n.version, n.units, n.used
-        ) as p
         inner join started as s on s.queue_id = n.queue_id
         where n.before < s.jobs
     ), replaced as (

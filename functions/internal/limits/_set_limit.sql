@@ -24,22 +24,24 @@ begin
     delete from pgbaton.queue_limit as l where l.queue_id = _set_limit.queue_id and l.kind = _set_limit.kind;
     if size is null then
         return true;
-    end if;
-    if kind = 'running' then
+    elsif kind = 'running' then
         v_last_no := greatest(v_permits, pgbaton._permits_of_leases(queue_id));
     end if;
     insert into pgbaton.queue_limit (queue_id, kind, size, permits, last_no, refill)
     values (queue_id, kind, size, v_permits, v_last_no, refill);
+    if kind = 'key' then
+        return true;
+    end if;
     insert into pgbaton.permit (queue_id, kind, no, version, units, used)
     select
         _set_limit.queue_id, _set_limit.kind, n.no, nextval('pgbaton.permit_seq'),
-        size / nullif(v_permits, 0) + (n.no <= size % nullif(v_permits, 0))::integer, 0
+        size / v_permits + (n.no <= size % v_permits)::integer, 0
     from generate_series(1, v_permits) as n (no)
     where not exists (
         select from pgbaton.permit as p
         where p.queue_id = _set_limit.queue_id and p.kind = _set_limit.kind and p.no = n.no
     );
-    if cardinality(v_starts) > 0 and kind in ('rate', 'burst') then
+    if cardinality(v_starts) > 0 and kind <> 'running' then
         perform pgbaton._carry_over(queue_id, kind, v_starts, v_old.refill);
     end if;
     return true;
