@@ -9,7 +9,7 @@ declare
     v_old pgbaton.queue_limit;
     v_permits constant integer := case kind when 'running' then size when 'key' then 0 else least(size, 100) end;
     v_starts pgbaton.permit[];
-    v_last_no integer := v_permits;
+    v_leased integer := 0;
 begin
     select l.* into v_old from pgbaton.queue_limit as l
     where l.queue_id = _set_limit.queue_id and l.kind = _set_limit.kind;
@@ -25,10 +25,10 @@ begin
     if size is null then
         return true;
     elsif kind = 'running' then
-        v_last_no := greatest(v_permits, pgbaton._permits_of_leases(queue_id));
+        v_leased := pgbaton._permits_of_leases(queue_id);
     end if;
     insert into pgbaton.queue_limit (queue_id, kind, size, permits, last_no, refill)
-    values (queue_id, kind, size, v_permits, v_last_no, refill);
+    values (queue_id, kind, size, v_permits, greatest(v_permits, v_leased), refill);
     if kind = 'key' then
         return true;
     end if;
@@ -36,11 +36,7 @@ begin
     select
         _set_limit.queue_id, _set_limit.kind, n.no, nextval('pgbaton.permit_seq'),
         size / v_permits + (n.no <= size % v_permits)::integer, 0
-    from generate_series(1, v_permits) as n (no)
-    where not exists (
-        select from pgbaton.permit as p
-        where p.queue_id = _set_limit.queue_id and p.kind = _set_limit.kind and p.no = n.no
-    );
+    from generate_series(v_leased + 1, v_permits) as n (no);
     if cardinality(v_starts) > 0 and kind <> 'running' then
         perform pgbaton._carry_over(queue_id, kind, v_starts, v_old.refill);
     end if;
