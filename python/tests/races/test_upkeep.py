@@ -357,6 +357,17 @@ LEFT = {
 }
 
 
+def maintained(db: Session, clock: Clock, is_done: Callable[[dict[str, Any]], bool]) -> Any:
+    """What maintenance says when it was done: a day that autovacuum uses is left for later."""
+    for _ in range(10):
+        db.stop_autovacuum()
+        done = db.one("select pgbaton.run_maintenance()")
+        if is_done(done):
+            break
+        clock.advance("11 minutes")
+    return done
+
+
 @pytest.mark.parametrize("code", ["23514", "22P02", "XX001"])
 @pytest.mark.parametrize("step", BAD_ROWS)
 def test_one_bad_row_costs_its_step_alone(
@@ -369,8 +380,7 @@ def test_one_bad_row_costs_its_step_alone(
         which = f"old.lo = {bad}"
     poison(code, what, which)
     for _ in range(2):
-        db.stop_autovacuum()  # a day in use is left for the next time
-        done = db.one("select pgbaton.run_maintenance()")
+        done = maintained(db, clock, lambda done: "failed" in done)
         assert done.get("failed") == {step: f"{code}: poisoned"}, done
         [(status, detail)] = db.rows(STATUS)
         assert status == "warn"
@@ -382,8 +392,12 @@ def test_one_bad_row_costs_its_step_alone(
     clock.advance("11 minutes")
     assert "failed" not in db.one("select pgbaton.run_maintenance()")
     clock.advance("11 minutes")
-    db.rows("select pgbaton.run_maintenance()")
-    assert {db.one(query) for query in LEFT.values()} == {0}  # type: ignore[arg-type]
+
+    def is_clean(_: object) -> bool:
+        return {db.one(query) for query in LEFT.values()} == {0}  # type: ignore[arg-type]
+
+    maintained(db, clock, is_clean)
+    assert is_clean(None)
     assert db.rows(STATUS)[0][0] == "ok"
 
 
