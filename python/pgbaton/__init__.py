@@ -1,6 +1,7 @@
 """pgbaton: a job queue inside PostgreSQL with strict order per key."""
 
 from pgbaton._arguments import DEFAULT, Default, Interval, JobFilter, JobSearch, Json, NewJob
+from pgbaton._codec import CodecError
 from pgbaton.client import AsyncClient, AsyncPool, Client, Pool
 from pgbaton.errors import (
     DuplicateJob,
@@ -81,6 +82,7 @@ __all__ = [
     "ClaimedJob",
     "Client",
     "Codec",
+    "CodecError",
     "Counts",
     "DeadJob",
     "Default",

@@ -1,15 +1,25 @@
-"""How typed values become JSON and come back."""
+"""How values become JSON and come back."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias, TypeVar
 
-from pgbaton._arguments import Json, json_value
+from pgbaton._arguments import DEFAULT, Json, NewJob, json_value, several
+from pgbaton._json_text import JsonText
 
 T = TypeVar("T")
 CONTAINERS = (dict, list, tuple, set, frozenset)
+Encode: TypeAlias = Callable[[Any], Json]
+"""Makes a JSON value of a payload or result."""
+
+
+class CodecError(ValueError):
+    """An encoder or decoder of yours failed: the call was not sent, or the attempt failed."""
+
+
+CodecError.__module__ = "pgbaton"  # as it is imported, since errors of jobs name it
 
 
 class Codec:
@@ -93,16 +103,14 @@ class Codec:
                 return self._own[kind][0](value)
         if hasattr(value, "model_dump"):  # pydantic, which need not be installed
             return value.model_dump(mode="json", by_alias=True)
-        raise TypeError(
-            f"{type(value).__name__} cannot be encoded: add it to the codec of the task"
-        )
+        raise TypeError(f"{type(value).__name__} cannot be encoded: add it to the codec")
 
     def _decode_other(self, kind: type[Any], value: Json) -> Any:
         if kind in self._own:
             return self._own[kind][1](value)
         if hasattr(kind, "model_validate"):
             return kind.model_validate(value)
-        raise TypeError(f"{kind.__name__} cannot be decoded: add it to the codec of the task")
+        raise TypeError(f"{kind.__name__} cannot be decoded: add it to the codec")
 
 
 def stored(codec: Codec, value: Any, hint: Any) -> Json:
@@ -115,6 +123,80 @@ def stored(codec: Codec, value: Any, hint: Any) -> Json:
     if decoded != value and (type(decoded) is not type(value) or isinstance(value, CONTAINERS)):
         raise ValueError(f"{value!r} would come back as {decoded!r}")
     return encoded
+
+
+def check_coder(name: str, function: object) -> None:
+    """Refuses an encoder or decoder that is none before it is needed."""
+    if function is not None and not callable(function):
+        raise TypeError(f"{name} is {function!r:.100}: pass a function of one argument")
+
+
+class Encoder:
+    """What an `encode` makes of payloads and results; None leaves them as they are."""
+
+    def __init__(self, encode: Encode | None) -> None:
+        check_coder("encode", encode)
+        self.encode = encode
+
+    def payload(self, value: Any, queue: str, job_type: str | None, place: str = "") -> Json:
+        """Of a job that is enqueued; JSON text then."""
+        if self.encode is None or value is DEFAULT:
+            return value
+        kind = f", type {job_type}" if job_type else ""
+        return self._text(value, f"the payload of {place or 'a job'} of queue {queue}{kind}")
+
+    def payloads(self, values: Iterable[Any], queue: str, job_type: str | None) -> Iterable[Json]:
+        if self.encode is None:
+            return values
+        places = ((f"job {number}", value) for number, value in enumerate(several(values), 1))
+        return [self.payload(value, queue, job_type, place) for place, value in places]
+
+    def jobs(self, queue: str, jobs: Iterable[NewJob]) -> Iterable[NewJob]:
+        return jobs if self.encode is None else self._jobs(queue, several(jobs))
+
+    def published(self, value: Any, topic: str) -> Json:
+        if self.encode is None:
+            return value
+        return self._text(value, f"the payload of topic {topic}")
+
+    def result(self, value: Any, job_id: int) -> Json:
+        return self._result(value, f"the result of job {job_id}")
+
+    def results(self, values: Iterable[Any] | None, ids: Iterable[int]) -> Iterable[Json] | None:
+        if self.encode is None or values is None:
+            return values
+        known = list(ids) if isinstance(ids, Sequence | Mapping) else []  # no iterator is used up
+        named = [f"the result of job {id}" for id in known]
+        return [
+            self._result(value, named[place] if place < len(named) else f"result {place + 1}")
+            for place, value in enumerate(several(values))
+        ]
+
+    def checked_result(self, value: Any, job_id: int) -> Json:
+        """The result as a value, not as text; what JSON cannot say is refused."""
+        text = self.result(value, job_id)
+        return json.loads(text) if isinstance(text, JsonText) else text
+
+    def _jobs(self, queue: str, jobs: Iterable[Any]) -> Iterator[Any]:
+        for number, job in enumerate(jobs, 1):
+            if isinstance(job, Mapping) and "payload" in job:
+                kind, place = job.get("job_type"), f"job {number}"
+                job = {**job, "payload": self.payload(job["payload"], queue, kind, place)}
+            yield job
+
+    def _result(self, value: Any, what: str) -> Json:
+        """None is no result, and JSON text is what a worker has encoded already."""
+        is_final = self.encode is None or value is None or isinstance(value, JsonText)
+        return value if is_final else self._text(value, what)
+
+    def _text(self, value: Any, what: str) -> JsonText:
+        assert self.encode is not None
+        try:
+            return JsonText(json_value(self.encode(value)) or "null")
+        except Exception as error:
+            raise CodecError(
+                f"{what}, a {type(value).__name__}, cannot be encoded: {str(error) or repr(error)}"
+            ) from error
 
 
 DEFAULT_CODEC = Codec()

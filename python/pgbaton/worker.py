@@ -17,6 +17,8 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from pgbaton._arguments import Interval, check_duration, integer, interval, several, text
+from pgbaton._codec import Encode, check_coder
+from pgbaton._runtime.coding import Coding, Decode
 from pgbaton._runtime.engine import POLL, Engine, Handlers
 from pgbaton._runtime.health import answering
 from pgbaton._runtime.hooks import Failure, Hooks, Life, as_context_manager
@@ -72,6 +74,12 @@ class Worker:
         create_queues (bool): make queues of handlers that are not there, as create_queue does
             without further settings; needs the rights of an operator. Default false: it waits
             until somebody creates them, and works for the others.
+        encode (Callable): makes JSON of what handlers return, for example Codec().encode; what
+            fails is a CodecError of the attempt. Default: results are JSON already.
+        decode (Callable[[RunningJob], Any]): makes of a job what its handler finds as
+            `job.payload`; hooks find the payload as it is stored. What it raises fails the attempt
+            as a CodecError; Fail, Retry and Snooze mean what they mean in a handler. For handlers
+            of a process both have to be functions of a module. Default: as it is stored.
     """
 
     def __init__(
@@ -92,6 +100,8 @@ class Worker:
         call_timeout: timedelta = timedelta(minutes=5),
         keep_stacks: bool = True,
         create_queues: bool = False,
+        encode: Encode | None = None,
+        decode: Decode | None = None,
     ) -> None:
         own = dict(queue_capacity or {})
         for words in (dsn, worker_id, listen_dsn, *own):
@@ -106,6 +116,9 @@ class Worker:
                 f"capacity is {capacity}, batch_size is {batch_size}, queue_capacity is {own}:"
                 " at least 1"
             )
+        check_coder("encode", encode)
+        check_coder("decode", decode)
+        self._coding = Coding(encode, decode)
         self.worker_id = worker_id or default_worker_id()
         self._is_named = worker_id is not None
         self._pid = os.getpid()
@@ -174,7 +187,7 @@ class Worker:
         def register(function: Function) -> Function:
             kind = kind_of(function, process)
             handler = Handler(function, kind, timeout, memory_limit, rules)
-            self._handlers.add(queue, job_type, handler)
+            self._handlers.add(queue, job_type, self._coding.around(handler))
             return function
 
         return register
@@ -204,7 +217,7 @@ class Worker:
         run = task.run_async if task.is_async else task.run_sync
         handler = Handler(run, kind, task.timeout, task.memory_limit, task.rules)
         for job_type in (task.name, *task.aliases):
-            self._handlers.add(task.queue, job_type, handler)
+            self._handlers.add(task.queue, job_type, self._coding.around(handler))
         self._added.add(task.function)
 
     def around(self, hook: Function) -> Function:

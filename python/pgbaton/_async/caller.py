@@ -16,6 +16,7 @@ from pgbaton import _calls
 from pgbaton._arguments import Argument, JsonList
 from pgbaton._async.connections import ForeignConnection
 from pgbaton._calls import Required, Rows
+from pgbaton._codec import Encode, Encoder
 from pgbaton.errors import IncompatibleServer, typed
 from pgbaton.models import R, read_rows
 
@@ -76,8 +77,9 @@ class Caller:
     _jsonb_loader: type[Loader] = _calls.JsonbLoader
     """The command line and the gateway leave jsonb as it is."""
 
-    def __init__(self, pool: AsyncPool | ForeignConnection) -> None:
+    def __init__(self, pool: AsyncPool | ForeignConnection, encode: Encode | None = None) -> None:
         self._pool = pool
+        self._encoder = Encoder(encode)
         self._closed = False
         self._is_checked = False
         self._pid = os.getpid()

@@ -17,6 +17,7 @@ from pgbaton._async.producer import ProducerCalls
 from pgbaton._async.queue import QueueCalls
 from pgbaton._async.streams import Streams  # async only
 from pgbaton._async.worker import WorkerCalls
+from pgbaton._codec import Encode
 
 if TYPE_CHECKING:
     from pgbaton._foreign import AsyncForeign
@@ -41,11 +42,18 @@ class AsyncClient(
             each call is a transaction of its own. It is opened by the first call. When it is
             lost, the call that notices raises, and the next one connects again; no call is ever
             sent twice.
-        connection (psycopg.AsyncConnection): your own, or an AsyncConnection or AsyncSession of
-            SQLAlchemy, or a connection of asyncpg. Calls join your transaction; the client never
-            commits, rolls back or closes it.
+        connection (psycopg.AsyncConnection): your own, or a connection or session of SQLAlchemy,
+            or, where calls are awaited, a connection of asyncpg. Calls join your transaction; the
+            client never commits, rolls back or closes it.
         pool (AsyncPool): for example psycopg_pool.AsyncConnectionPool. Each call borrows a
             connection and is a transaction of its own.
+
+    And, with any of them:
+
+    Args:
+        encode (Callable): makes JSON of each payload and result that is passed to the client, for
+            example Codec().encode; what fails is a CodecError, and nothing was sent. What comes
+            back is JSON, as it is stored. Default: they are JSON already.
 
     An argument that is left out, or None, leaves the default to the server. Durations are
     timedelta or interval text such as '1 month', instants are aware datetimes, durations come
@@ -67,6 +75,7 @@ class AsyncClient(
         *,
         connection: psycopg.AsyncConnection[Any] | AsyncForeign | None = None,
         pool: AsyncPool | None = None,
+        encode: Encode | None = None,
     ) -> None:
         if sum(way is not None for way in (dsn, connection, pool)) != 1:
             raise TypeError("AsyncClient takes exactly one of dsn, connection and pool")
@@ -74,7 +83,7 @@ class AsyncClient(
         self._own = OwnConnection(dsn) if dsn is not None else None
         borrowed = joined(connection) if connection is not None else None
         # One of them is there, which only the check above knows.
-        super().__init__(self._own or borrowed or pool)  # type: ignore[arg-type]
+        super().__init__(self._own or borrowed or pool, encode)  # type: ignore[arg-type]
         self._dsn = dsn  # async only
 
     async def close(self) -> None:

@@ -116,7 +116,7 @@ class ProducerCalls(Caller):
             int,
             "enqueue_job",
             {"queue": text(queue)},
-            payload=json_value(payload),
+            payload=json_value(self._encoder.payload(payload, queue, job_type)),
             priority=integer(priority),
             singleton_key=text(singleton_key),
             job_type=text(job_type),
@@ -160,7 +160,10 @@ class ProducerCalls(Caller):
         return await self._rows(
             EnqueueOutcome,
             "enqueue_jobs",
-            {"queue": text(queue), "jobs": job_list(outgoing_jobs(jobs))},
+            {
+                "queue": text(queue),
+                "jobs": job_list(outgoing_jobs(self._encoder.jobs(queue, jobs))),
+            },
         )
 
     async def enqueue_batch(
@@ -201,7 +204,10 @@ class ProducerCalls(Caller):
         return await self._values(
             int,
             "enqueue_batch",
-            {"queue": text(queue), "payloads": json_values(payloads)},
+            {
+                "queue": text(queue),
+                "payloads": json_values(self._encoder.payloads(payloads, queue, job_type)),
+            },
             singleton_keys=texts(singleton_keys),
             priority=integer(priority),
             job_type=text(job_type),
@@ -251,7 +257,7 @@ class ProducerCalls(Caller):
         return await self._values(
             int,
             "publish",
-            {"topic": text(topic), "payload": json_value(payload)},
+            {"topic": text(topic), "payload": json_value(self._encoder.published(payload, topic))},
             singleton_key=text(singleton_key),
             priority=integer(priority),
             job_type=text(job_type),

@@ -18,6 +18,7 @@ from pgbaton._arguments import Interval, several
 from pgbaton._async.caller import AsyncPool
 from pgbaton._async.worker import WorkerCalls
 from pgbaton._calls import Required, Rows
+from pgbaton._codec import Encode
 from pgbaton._leases import Leases
 from pgbaton._listening.listener import Listener, watchful
 from pgbaton._listening.slumber import POLL, Slumber
@@ -62,8 +63,8 @@ class Streams(WorkerCalls):
 
     _dsn: str | None = None
 
-    def __init__(self, pool: AsyncPool) -> None:
-        super().__init__(pool)
+    def __init__(self, pool: AsyncPool, encode: Encode | None = None) -> None:
+        super().__init__(pool, encode)
         self._streams: set[JobStream] = set()
         self._listeners: dict[str, Listener] = {}
 

@@ -171,7 +171,7 @@ class WorkerCalls(Caller):
         await self._run(
             "complete_job",
             {"job_id": integer(job_id)},
-            result=result_value(result),
+            result=result_value(self._encoder.result(result, job_id)),
             lease_token=integer(lease_token),
         )
 
@@ -203,7 +203,7 @@ class WorkerCalls(Caller):
             "complete_jobs",
             {"job_ids": integers(job_ids)},
             lease_token=integer(lease_token),
-            results=result_values(results),
+            results=result_values(self._encoder.results(results, job_ids)),
         )
 
     async def complete_and_claim(
@@ -258,7 +258,7 @@ class WorkerCalls(Caller):
             "tags": texts(tags),
             "batch_size": integer(batch_size),
             "lease": interval(lease),
-            "results": result_values(results),
+            "results": result_values(self._encoder.results(results, job_ids)),
         }
         return next_jobs(*await self._call("complete_and_claim", required, optional))
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 
 from pgbaton._arguments import text
+from pgbaton._codec import Encode
 from pgbaton._sync.caller import OwnConnection, Pool
 from pgbaton._sync.connections import joined
 from pgbaton._sync.monitor import MonitorCalls
@@ -39,11 +40,18 @@ class Client(
             each call is a transaction of its own. It is opened by the first call. When it is
             lost, the call that notices raises, and the next one connects again; no call is ever
             sent twice.
-        connection (psycopg.Connection): your own, or an Connection or AsyncSession of
-            SQLAlchemy, or a connection of asyncpg. Calls join your transaction; the client never
-            commits, rolls back or closes it.
+        connection (psycopg.Connection): your own, or a connection or session of SQLAlchemy,
+            or, where calls are awaited, a connection of asyncpg. Calls join your transaction; the
+            client never commits, rolls back or closes it.
         pool (Pool): for example psycopg_pool.ConnectionPool. Each call borrows a
             connection and is a transaction of its own.
+
+    And, with any of them:
+
+    Args:
+        encode (Callable): makes JSON of each payload and result that is passed to the client, for
+            example Codec().encode; what fails is a CodecError, and nothing was sent. What comes
+            back is JSON, as it is stored. Default: they are JSON already.
 
     An argument that is left out, or None, leaves the default to the server. Durations are
     timedelta or interval text such as '1 month', instants are aware datetimes, durations come
@@ -65,6 +73,7 @@ class Client(
         *,
         connection: psycopg.Connection[Any] | Foreign | None = None,
         pool: Pool | None = None,
+        encode: Encode | None = None,
     ) -> None:
         if sum(way is not None for way in (dsn, connection, pool)) != 1:
             raise TypeError("Client takes exactly one of dsn, connection and pool")
@@ -72,7 +81,7 @@ class Client(
         self._own = OwnConnection(dsn) if dsn is not None else None
         borrowed = joined(connection) if connection is not None else None
         # One of them is there, which only the check above knows.
-        super().__init__(self._own or borrowed or pool)  # type: ignore[arg-type]
+        super().__init__(self._own or borrowed or pool, encode)  # type: ignore[arg-type]
 
     def close(self) -> None:
         """Ends the client; closes its connection if it opened one, never yours."""

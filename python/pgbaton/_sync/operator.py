@@ -630,7 +630,7 @@ class OperatorCalls(Caller):
             "create_schedule",
             {"name": text(name), "queue": text(queue), "cron": text(cron)},
             time_zone=text(time_zone),
-            payload=json_value(payload),
+            payload=json_value(self._encoder.payload(payload, queue, job_type)),
             priority=integer(priority),
             singleton_key=text(singleton_key),
             job_type=text(job_type),

@@ -117,7 +117,7 @@ class ProducerCalls(Caller):
             int,
             "enqueue_job",
             {"queue": text(queue)},
-            payload=json_value(payload),
+            payload=json_value(self._encoder.payload(payload, queue, job_type)),
             priority=integer(priority),
             singleton_key=text(singleton_key),
             job_type=text(job_type),
@@ -161,7 +161,10 @@ class ProducerCalls(Caller):
         return self._rows(
             EnqueueOutcome,
             "enqueue_jobs",
-            {"queue": text(queue), "jobs": job_list(outgoing_jobs(jobs))},
+            {
+                "queue": text(queue),
+                "jobs": job_list(outgoing_jobs(self._encoder.jobs(queue, jobs))),
+            },
         )
 
     def enqueue_batch(
@@ -202,7 +205,10 @@ class ProducerCalls(Caller):
         return self._values(
             int,
             "enqueue_batch",
-            {"queue": text(queue), "payloads": json_values(payloads)},
+            {
+                "queue": text(queue),
+                "payloads": json_values(self._encoder.payloads(payloads, queue, job_type)),
+            },
             singleton_keys=texts(singleton_keys),
             priority=integer(priority),
             job_type=text(job_type),
@@ -252,7 +258,7 @@ class ProducerCalls(Caller):
         return self._values(
             int,
             "publish",
-            {"topic": text(topic), "payload": json_value(payload)},
+            {"topic": text(topic), "payload": json_value(self._encoder.published(payload, topic))},
             singleton_key=text(singleton_key),
             priority=integer(priority),
             job_type=text(job_type),

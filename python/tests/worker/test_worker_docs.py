@@ -7,6 +7,7 @@ import importlib
 import re
 import sys
 from datetime import timedelta
+from decimal import Decimal
 from pathlib import Path
 from types import ModuleType
 
@@ -65,6 +66,19 @@ def test_the_examples_run(
     assert jobs["expired"].error_message == "the card has expired"
     assert (jobs["closed"].attempt, jobs["busy"].attempt) == (0, 1)
     assert (jobs["broken"].error_message or "").startswith("ValueError: no such card (")
+
+
+def test_payloads_of_ones_own_types(client: Client, page: ModuleType) -> None:
+    client.create_queue("parcels", max_attempts=1)
+    good = page.enqueue(page.Parcel(17, Decimal("2.50")))
+    bad = client.enqueue_job("parcels", {"order_id": 1, "weight": []}, job_type="ship")
+    assert client.get_job(good).payload == {"order_id": 17, "weight": "2.50"}
+    with running(page.typed):
+        wait_for_state(client, good, "completed")
+        wait_for_state(client, bad, "failed")
+    assert client.get_job(good).result == {"order_id": 17, "weight": "3.50"}
+    [promised] = re.findall(r"^pgbaton\.CodecError: .*$", PAGE.read_text("utf-8"), re.MULTILINE)
+    assert client.get_job(bad).error_message == promised.replace("job 5", f"job {bad}")
 
 
 CARDS = {"good": "completed", "expired": "failed", "busy": "retry", "closed": "retry"} | {

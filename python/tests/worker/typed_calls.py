@@ -8,7 +8,7 @@ from typing import assert_type
 
 import psycopg
 
-from pgbaton import AsyncClient, Client, Task, task
+from pgbaton import AsyncClient, Client, Codec, RunningJob, Task, Worker, task
 
 
 @task("mail", key=lambda order_id: order_id, max_attempts=5)
@@ -27,6 +27,15 @@ def right(client: Client, conn: psycopg.Connection[object], order_id: uuid.UUID)
     assert_type(send.using(delay=timedelta(hours=1)).enqueue(conn, order_id=order_id), int)
     assert_type(send(order_id), str)
     client.enqueue_jobs("mail", [send.job(order_id), send_later.job(order_id)])
+
+
+def decode(job: RunningJob) -> uuid.UUID:
+    return uuid.UUID(job.payload)
+
+
+def right_coders(dsn: str, codec: Codec) -> tuple[Client, AsyncClient, Worker]:
+    worker = Worker(dsn, encode=codec.encode, decode=decode)
+    return Client(dsn, encode=codec.encode), AsyncClient(dsn, encode=str), worker
 
 
 async def right_too(
@@ -50,6 +59,12 @@ def wrong(client: Client, other: AsyncClient, order_id: uuid.UUID) -> None:
     task("mail", max_attempts="3")  # [arg-type]
     takes_number(send.enqueue(other, order_id))  # [arg-type]
     takes_text_task(send)  # [arg-type]
+
+
+def wrong_coders(dsn: str, codec: Codec) -> None:
+    Client(dsn, encode=codec)  # [arg-type]
+    AsyncClient(dsn, encode="json")  # [arg-type]
+    Worker(dsn, decode=codec.decode)  # [arg-type]
 
 
 async def forgets(client: AsyncClient, order_id: uuid.UUID) -> None:
