@@ -176,7 +176,7 @@ def empty_public(conn: psycopg.Connection[Any]) -> None:
 
 
 def empty(conn: psycopg.Connection[Any]) -> None:
-    """Leaves all tables without rows, all sequences at their start, and a partition for each day."""
+    """Leaves tables without rows, sequences at their start, and a partition for each day."""
     conn.execute("""
         do $$
         declare
@@ -202,9 +202,10 @@ def empty(conn: psycopg.Connection[Any]) -> None:
                 cross join generate_series(0, 3) as d (ahead)
                 where not pgbaton._is_extension()
             loop
-                if to_regclass(format('pgbaton.%I', v_parent || to_char(v_day, '_YYYYMMDD'))) is null then
-                    perform pgbaton._add_day(v_parent, v_day);
-                end if;
+                continue when to_regclass(
+                    format('pgbaton.%I', v_parent || to_char(v_day, '_YYYYMMDD'))
+                ) is not null;
+                perform pgbaton._add_day(v_parent, v_day);
             end loop;
         end
         $$
