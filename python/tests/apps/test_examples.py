@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
+import shutil
 import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from time import monotonic, sleep
-from typing import Any
 
 import httpx
 import pytest
@@ -29,49 +31,93 @@ SHOP = EXAMPLES / "django_shop"
 MAIL = "to ada@example.com: we have your order 1"
 
 
-@pytest.fixture
-def environment(make_database: Callable[..., str]) -> dict[str, str]:
-    """With an empty database."""
-    path = os.pathsep.join([str(PACKAGE), os.environ.get("PYTHONPATH", "")])
-    # Not what pytest-xdist says of this process.
-    ours = {name: text for name, text in os.environ.items() if not name.startswith("PYTEST_")}
-    return {**ours, "DATABASE_URL": url(make_database()), "PYTHONPATH": path}
+class Shell:
+    """A shell whose Python has what a page told to install, and nothing else."""
+
+    def __init__(self, commands: list[str], folder: Path, environment: dict[str, str]) -> None:
+        self.commands = commands
+        self.folder = folder
+        self.environment = environment
+
+    def run(self, command: str) -> str:
+        """Runs it to its end; it must end well."""
+        return run_to_end(["sh", "-c", f"exec {command}"], self.folder, self.environment)
+
+    def running(self, command: str, ends: int = 0) -> AbstractContextManager[Path]:
+        """Has it run meanwhile; it must end so when it is asked to."""
+        return running(["sh", "-c", f"exec {command}"], self.folder, self.environment, ends)
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder)]
+    run_to_end([*build, str(ROOT)], folder, dict(os.environ))
+    [wheel] = folder.iterdir()
+    return wheel
 
 
 @pytest.fixture
-def run(environment: dict[str, str]) -> Callable[..., str]:
-    """Runs a program of Python to its end."""
+def follow(wheel: Path, make_database: Callable[..., str], tmp_path: Path) -> Callable[..., Shell]:
+    """Makes a virtual environment as the commands of a page say, and a database."""
 
-    def run(*command: str, cwd: Path = EXAMPLES) -> str:
-        done = subprocess.run(
-            [sys.executable, *command],
-            cwd=cwd,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=250,
+    def follow(text: str, folder: Path) -> Shell:
+        lines = [line.strip() for line in text.strip().splitlines()]
+        commands = [line for line in lines if not line.startswith(("pip ", "export ", "cd "))]
+        environment = fresh_environment(tmp_path / "venv")
+        environment["DATABASE_URL"] = url(make_database())
+        for line in lines:
+            if line.startswith("pip install "):
+                install(environment, shlex.split(line)[2:], wheel)
+            elif line.startswith("export "):
+                assert line == "export DATABASE_URL=postgresql://..."
+            elif line.startswith("cd "):
+                folder /= line.removeprefix("cd ")
+        shell = Shell(commands, folder, environment)
+        where = shell.run("python -c 'import pgbaton; print(pgbaton.__file__)'")
+        assert Path(where).is_relative_to(tmp_path)
+        return shell
+
+    return follow
+
+
+def fresh_environment(venv: Path) -> dict[str, str]:
+    """Nothing of what the tests run in, but for the way to packages."""
+    run_to_end([sys.executable, "-m", "venv", "--without-pip", str(venv)], venv.parent, {})
+    kept = {name: text for name, text in os.environ.items() if name.startswith("PIP_")}
+    return {**kept, "PATH": f"{venv / 'bin'}{os.pathsep}{os.defpath}", "HOME": str(venv.parent)}
+
+
+def install(environment: dict[str, str], wanted: list[str], wheel: Path) -> None:
+    """With the pip of the tests, since a pip of its own would take seconds."""
+    named = [re.sub(r"^pgbaton(?=$|\[)", str(wheel), word) for word in wanted]
+    assert named != wanted, wanted
+    python = environment["PATH"].partition(os.pathsep)[0] + "/python"
+    pip = [sys.executable, "-m", "pip", "--python", python, "install", "-qq", "--no-compile"]
+    run_to_end([*pip, *named], wheel.parent, dict(os.environ))
+
+
+def run_to_end(command: Sequence[str], folder: Path, environment: dict[str, str]) -> str:
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=250
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+@contextmanager
+def running(
+    command: Sequence[str], folder: Path, environment: dict[str, str], ends: int
+) -> Iterator[Path]:
+    with NamedTemporaryFile("w", suffix=".log") as file:
+        output = Path(file.name)
+        program = subprocess.Popen(
+            command,
+            cwd=folder,
+            env={**environment, "PYTHONUNBUFFERED": "1"},
+            stdout=file,
+            stderr=subprocess.STDOUT,
         )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout + done.stderr
-
-    return run
-
-
-@pytest.fixture
-def running(environment: dict[str, str], tmp_path: Path) -> Callable[..., Any]:
-    """Has a program of Python run meanwhile; it must end well when it is asked to."""
-
-    @contextmanager
-    def running(*command: str, cwd: Path = EXAMPLES, ends: int = 0) -> Iterator[Path]:
-        output = tmp_path / f"{len(list(tmp_path.iterdir()))}.log"
-        with output.open("w") as file:
-            program = subprocess.Popen(
-                [sys.executable, "-u", *command],
-                cwd=cwd,
-                env=environment,
-                stdout=file,
-                stderr=subprocess.STDOUT,
-            )
         try:
             yield output
             assert program.poll() is None, output.read_text()
@@ -81,7 +127,37 @@ def running(environment: dict[str, str], tmp_path: Path) -> Callable[..., Any]:
             program.kill()
             program.wait()
 
-    return running
+
+def commands_of(page: str) -> str:
+    """The lines of all shell blocks of a page."""
+    text = (ROOT / "docs" / page).read_text("utf-8")
+    return "".join(re.findall(r"```sh\n(.*?)```", text, re.DOTALL))
+
+
+def commands_in(example: str) -> str:
+    """The lines of the docstring of an example that are commands."""
+    text = (EXAMPLES / example).read_text("utf-8").split('"""')[1]
+    words = ("pip ", "export ", "python ", "uvicorn ", "flask ")
+    return "\n".join(line for line in text.splitlines() if line.strip().startswith(words))
+
+
+@pytest.fixture
+def environment(make_database: Callable[..., str]) -> dict[str, str]:
+    """That of the tests, with an empty database."""
+    path = os.pathsep.join([str(PACKAGE), os.environ.get("PYTHONPATH", "")])
+    # Not what pytest-xdist says of this process.
+    ours = {name: text for name, text in os.environ.items() if not name.startswith("PYTEST_")}
+    return {**ours, "DATABASE_URL": url(make_database()), "PYTHONPATH": path}
+
+
+@pytest.fixture
+def run(environment: dict[str, str]) -> Callable[..., str]:
+    """Runs a program of Python to its end, in the environment of the tests."""
+
+    def run(*command: str, cwd: Path = EXAMPLES) -> str:
+        return run_to_end([sys.executable, *command], cwd, environment)
+
+    return run
 
 
 def until(what: Callable[[], bool], output: Path) -> None:
@@ -105,31 +181,40 @@ def answers(address: str) -> bool:
     return True
 
 
-def test_sqlalchemy(run: Callable[..., str], running: Any, environment: dict[str, str]) -> None:
-    run("sqlalchemy_app.py", "setup")
-    run("sqlalchemy_app.py", "setup")  # once more does no harm
-    assert run("sqlalchemy_app.py", "order", "ada@example.com") == "order 1\n"
-    with (
-        running("sqlalchemy_app.py", "worker") as output,
-        Client(environment["DATABASE_URL"]) as client,
-    ):
+def test_sqlalchemy(follow: Callable[..., Shell], wheel: Path, tmp_path: Path) -> None:
+    shell = follow(commands_of("sqlalchemy.md"), ROOT)
+    setup, order, work = shell.commands
+    shell.run(setup)
+    shell.run(setup)  # once more does no harm
+    assert shell.run(order) == "order 1\n"
+    with shell.running(work) as output, Client(shell.environment["DATABASE_URL"]) as client:
         until(lambda: client.queue_stats("mail")[0].completed == 1, output)
         assert MAIL in output.read_text()
 
+    # Its tests find the plugin by themselves.
+    install(shell.environment, ["pgbaton[embedded]", "pytest"], wheel)
+    for file in ("sqlalchemy_app.py", "test_sqlalchemy_app.py"):
+        shutil.copy(EXAMPLES / file, tmp_path)
+    assert "4 passed" in Shell([], tmp_path, shell.environment).run("pytest -q -W error")
 
-def test_fastapi(run: Callable[..., str], running: Any) -> None:
-    run("fastapi_app.py", "setup")
+
+def test_fastapi(follow: Callable[..., Shell]) -> None:
+    shell = follow(commands_of("fastapi.md"), ROOT)
+    setup, serve, work = shell.commands
+    shell.run(setup)
     port = free_port()
     address = f"http://127.0.0.1:{port}"
-    serve = ("-m", "uvicorn", "fastapi_app:app", "--port", str(port))
     # uvicorn ends by the signal that it was sent.
-    with running(*serve, ends=-signal.SIGTERM) as served, running("fastapi_app.py", "worker") as w:
+    with (
+        shell.running(f"{serve} --port {port}", ends=-signal.SIGTERM) as served,
+        shell.running(work) as worker,
+    ):
         until(lambda: answers(address), served)
         placed = httpx.post(f"{address}/orders", json={"email": "ada@example.com"})
         assert placed.status_code == 201, served.read_text()
         job = f"{address}/jobs/{placed.json()['job_id']}"
-        until(lambda: httpx.get(job).json() == {"state": "completed"}, w)
-        assert MAIL in w.read_text()
+        until(lambda: httpx.get(job).json() == {"state": "completed"}, worker)
+        assert MAIL in worker.read_text()
         missing = httpx.get(f"{address}/jobs/999999")
         assert (missing.status_code, missing.json()) == (
             404,
@@ -137,13 +222,16 @@ def test_fastapi(run: Callable[..., str], running: Any) -> None:
         )
 
 
-def test_flask(run: Callable[..., str], running: Any) -> None:
-    flask = ("-m", "flask", "--app", "flask_app")
-    run(*flask, "setup")
+def test_flask(follow: Callable[..., Shell]) -> None:
+    shell = follow(commands_of("flask.md"), ROOT)
+    setup, serve, work = shell.commands
+    shell.run(setup)
     port = free_port()
     address = f"http://127.0.0.1:{port}"
-    serve = (*flask, "run", "--port", str(port))
-    with running(*serve, ends=-signal.SIGTERM) as served, running(*flask, "worker") as worker:
+    with (
+        shell.running(f"{serve} --port {port}", ends=-signal.SIGTERM) as served,
+        shell.running(work) as worker,
+    ):
         until(lambda: answers(address), served)
         placed = httpx.post(f"{address}/orders", json={"email": "ada@example.com"})
         assert placed.status_code == 201, served.read_text()
@@ -152,16 +240,17 @@ def test_flask(run: Callable[..., str], running: Any) -> None:
         assert MAIL in worker.read_text()
 
 
-def test_django(run: Callable[..., str], running: Any, environment: dict[str, str]) -> None:
-    assert "no issues" in run("manage.py", "check", cwd=SHOP)
-    assert "pgbaton.0001_install... OK" in run("manage.py", "migrate", cwd=SHOP)
-    assert "No changes" in run("manage.py", "makemigrations", "--check", cwd=SHOP)
+def test_django(follow: Callable[..., Shell]) -> None:
+    shell = follow(commands_of("django.md"), SHOP)
+    migrate, serve, work = shell.commands
+    assert "no issues" in shell.run("python manage.py check")
+    assert "pgbaton.0001_install... OK" in shell.run(migrate)
+    assert "No changes" in shell.run("python manage.py makemigrations --check")
     port = free_port()
     address = f"http://127.0.0.1:{port}"
-    serve = ("manage.py", "runserver", "--noreload", str(port))
     with (
-        running(*serve, cwd=SHOP, ends=-signal.SIGTERM) as served,
-        running("manage.py", "pgbaton_worker", cwd=SHOP) as worker,
+        shell.running(f"{serve} --noreload {port}", ends=-signal.SIGTERM) as served,
+        shell.running(work) as worker,
     ):
         until(lambda: answers(address), served)
         placed = httpx.post(f"{address}/orders", json={"email": "ada@example.com"})
@@ -169,8 +258,20 @@ def test_django(run: Callable[..., str], running: Any, environment: dict[str, st
         result = f"{address}/results/{placed.json()['result_id']}"
         until(lambda: httpx.get(result).json() == {"status": "SUCCESSFUL"}, worker)
         assert MAIL in worker.read_text()
-        with Client(environment["DATABASE_URL"]) as client:
+        with Client(shell.environment["DATABASE_URL"]) as client:
             until(lambda: client.queue_stats("parcels")[0].completed == 2, worker)
+
+
+def test_webhooks(follow: Callable[..., Shell]) -> None:
+    shell = follow(commands_in("ordered_webhooks.py"), ROOT)
+    [command] = shell.commands
+    assert re.search(r"order violations +0\n", shell.run(command))
+
+
+@pytest.mark.parametrize("name", ["sqlalchemy", "fastapi", "flask"])
+def test_examples_and_pages_give_the_same_commands(name: str) -> None:
+    page = commands_of(f"{name}.md").replace("examples/", "").replace("cd examples\n", "")
+    assert page.split() == commands_in(f"{name}_app.py").split()
 
 
 def test_the_tests_of_the_django_project(run: Callable[..., str]) -> None:
@@ -193,23 +294,6 @@ def test_the_tests_of_the_django_project_with_pytest(run: Callable[..., str]) ->
         cwd=SHOP,
     )
     assert "6 passed" in said, said
-
-
-def test_the_tests_of_the_sqlalchemy_application(run: Callable[..., str], server_dsn: str) -> None:
-    loaded = ("-p", "pytest_pgbaton") if not is_installed() else ()
-    said = run(
-        *("-m", "pytest", "-q", "-c", os.devnull, "--rootdir", "."),
-        *("-o", "asyncio_default_fixture_loop_scope=function"),
-        *loaded,
-        *("--pgbaton-dsn", server_dsn, "-W", "error", "test_sqlalchemy_app.py"),
-    )
-    assert "4 passed" in said, said
-
-
-def is_installed() -> bool:
-    from importlib.metadata import entry_points
-
-    return any(point.value == "pytest_pgbaton" for point in entry_points(group="pytest11"))
 
 
 @pytest.mark.parametrize(
