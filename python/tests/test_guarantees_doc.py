@@ -60,6 +60,13 @@ REPLACING = """
     Unique against an insert that is rolled back; P11 Replace changes more than asked; P12
     A moved job runs at the wrong place; P13 A move meets a claim; P14 A sequence is burnt
     by upserts; P15 Contention of debounced events"""
+WAITING = """
+    W01 Finished before the listen; W02 Job removed, the wait never ends; W03 No time limit; W04
+    Connection lost, hangs for ever; W05 Leaks of waiters, channels, connections; W06 Shared
+    reader lock starves a waiter; W07 Waiting inside a job; W08 Wait during replace or retry"""
+RETRIES = """
+    T01 Same delay for all; T02 Growth without cap; T03 Curve not settable; T04 Counters mixed;
+    T05 Default changed for old jobs?; T06 Recovery job itself is stuck"""
 CLAUSES = {
     "Recovery": """
         kill -9 mid-job; pause 3× lease then finish; restart the server;
@@ -149,8 +156,18 @@ REPLACING_HELD = rows(
     "Jobs that replace others, or are moved, P01 to P15",
     ["row", "pitfall", "what we promise", "test"],
 )
+WAITING_HELD = rows("Waiting for results W01 to W08", ["row", "pitfall", "what we promise", "test"])
+RETRIES_HELD = rows("Retries T01 to T06", ["row", "pitfall", "what we promise", "test"])
 OTHERS = rows("Other classes", ["class", "clause", "test", "note"])
-EVERY = (*PROMISED, *HELD, *FLOWS_HELD, *LIMITS_HELD, *REPLACING_HELD, *OTHERS)
+PITFALLS_HELD = (
+    *HELD,
+    *FLOWS_HELD,
+    *LIMITS_HELD,
+    *REPLACING_HELD,
+    *WAITING_HELD,
+    *RETRIES_HELD,
+)
+EVERY = (*PROMISED, *PITFALLS_HELD, *OTHERS)
 
 
 def what_is_wrong(tests: str) -> list[str]:
@@ -192,13 +209,15 @@ def test_the_list_is_complete() -> None:
     assert [row.name for row in FLOWS_HELD] == names(FLOWS)
     assert [row.name for row in LIMITS_HELD] == names(LIMITS)
     assert [row.name for row in REPLACING_HELD] == names(REPLACING)
+    assert [row.name for row in WAITING_HELD] == names(WAITING)
+    assert [row.name for row in RETRIES_HELD] == names(RETRIES)
     clauses = [f"{group} {clause}" for group, text in CLAUSES.items() for clause in names(text)]
     assert [row.name for row in OTHERS] == clauses
     assert set(clauses) >= WITHOUT_TEST
 
 
 def test_a_pitfall_is_held_by_tests_of_its_number() -> None:
-    for row in (*HELD, *FLOWS_HELD, *LIMITS_HELD, *REPLACING_HELD):
+    for row in PITFALLS_HELD:
         named = re.findall(r"::(\w+)", row.tests)
         assert named, row.name
         number = f"_{row.name[:3].lower()}_"

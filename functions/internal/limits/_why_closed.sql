@@ -18,10 +18,16 @@ begin
         )
         else format(
             'Job %s is claimable, but as many jobs of queue "%s" run as its limit allows, %s: '
-            'it starts when one of them ends.', job_id, queue.name, v_limit.max_running
+            'it starts when one of them ends%s.', job_id, queue.name, v_limit.max_running,
+            (
+                select format('; job %s of worker %s runs longest', s.lo, s.worker_id) from pgbaton.held_span as s
+                where s.queue_id = queue.id
+                order by s.claimed_at, s.lo
+                limit 1
+            )
         )
     end || format(' pgbaton.set_queue_limits(%L, …) changes that.', queue.name);
 end;
 $$;
 comment on function pgbaton._why_closed(bigint, pgbaton.queue) is
-'Says which limit of its queue keeps a claimable job from starting, and until when if that is known.';
+'Says which limit of its queue keeps a claimable job from starting, and until when or for which job if that is known.';

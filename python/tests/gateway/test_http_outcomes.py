@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
+from typing import LiteralString
 
+import httpx
+import psycopg
 import pytest
-from serving import Served
+from serving import Served, until
 
 from pgbaton import Client
 
@@ -53,6 +56,84 @@ def test_it_waits_until_all_have(gateway: Served, client: Client, queue: str, pa
         client.complete_job(job.id, None, job.lease_token)
     waiting.join(30)
     assert [one["id"] for one in found[0]] == ids
+
+
+def enqueued(gateway: Served, path: str) -> str:
+    return str(gateway.post(f"{path}/enqueue", {"value": 1})["id"])
+
+
+class Asking:
+    """A request for an outcome that is seen to wait."""
+
+    def __init__(self, gateway: Served, dsn: str, path: str) -> None:
+        self.answers: list[httpx.Response] = []
+        self.id = enqueued(gateway, path)
+        url = f"{path}/outcomes?id={self.id}&wait=60"
+        self.dsn = dsn
+        self.thread = threading.Thread(target=lambda: self.answers.append(gateway.ask("GET", url)))
+        self.thread.start()
+
+    def seen(self) -> Asking:
+        """Returns when the database was asked for it."""
+        until(lambda: self.count("select count(*)") > 0)
+        return self
+
+    def count(self, what: LiteralString) -> int:
+        with psycopg.connect(self.dsn, autocommit=True) as conn:
+            [[number]] = conn.execute(
+                f"{what} from pg_stat_activity where datname = current_database()"
+                " and query like '%wait_for_outcomes%' and pid <> pg_backend_pid()"
+            )
+        return int(number)
+
+    def answered(self) -> httpx.Response:
+        self.thread.join(30)
+        [answer] = self.answers
+        return answer
+
+
+def test_w01_over_http_a_message_that_ended_before(
+    gateway: Served, client: Client, queue: str, path: str
+) -> None:
+    done = enqueued(gateway, path)
+    [job] = client.claim_job_batch("w", [queue])
+    client.complete_job(job.id, lease_token=job.lease_token)
+    [found] = gateway.get(f"{path}/outcomes?id={done}&wait=60")
+    assert found["state"] == "completed"
+
+
+def test_w02_over_http_a_message_that_goes_meanwhile(
+    gateway: Served, gateway_dsn: str, path: str
+) -> None:
+    """Its state is null; when it was gone before, there is no such message."""
+    asking = Asking(gateway, gateway_dsn, path).seen()
+    with psycopg.connect(asking.dsn) as conn, Client(connection=conn) as at_once:
+        at_once.cancel_jobs(job_ids=[int(asking.id)])
+        at_once.delete_jobs(job_ids=[int(asking.id)])
+        conn.commit()
+    [found] = asking.answered().json()
+    assert (found["id"], found["state"], found["endedAt"]) == (asking.id, None, None)
+    assert gateway.status("GET", f"{path}/outcomes?id={asking.id}&wait=60") == 404
+
+
+def test_w03_over_http_the_time_is_over(gateway: Served, client: Client, path: str) -> None:
+    message = enqueued(gateway, path)
+    assert gateway.get(f"{path}/outcomes?id={message}&wait=1") == []
+    client.cancel_jobs(job_ids=[int(message)])
+    [found] = gateway.get(f"{path}/outcomes?id={message}&wait=1")
+    assert found["state"] == "unscheduled"
+
+
+def test_w04_over_http_the_connection_is_lost(
+    gateway: Served, gateway_dsn: str, client: Client, path: str
+) -> None:
+    """The request ends with 503, and may be sent again."""
+    asking = Asking(gateway, gateway_dsn, path).seen()
+    assert asking.count("select count(pg_terminate_backend(pid))") > 0
+    assert asking.answered().status_code == 503
+    client.cancel_jobs(job_ids=[int(asking.id)])
+    [found] = gateway.get(f"{path}/outcomes?id={asking.id}&wait=60")
+    assert found["state"] == "unscheduled"
 
 
 @pytest.mark.parametrize(

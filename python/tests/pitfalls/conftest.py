@@ -19,7 +19,7 @@ from pgbaton.embedded import find_bindirs
 
 SPECS = Path(__file__).parent / "specs"
 TESTER = "lib/pgxs/src/test/isolation/isolationtester"
-LAST = {"f": 30, "d": 20, "p": 15}
+LAST = {"f": 30, "d": 20, "p": 15, "w": 8, "t": 6}
 PITFALLS = [f"{row}{n:02}" for row, last in LAST.items() for n in range(1, last + 1)]
 
 outcomes: dict[str, set[str]] = {}
@@ -30,7 +30,7 @@ def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
-    number = re.match(r"test_([fdp]\d\d)_", item.name)
+    number = re.match(r"test_([fdpwt]\d\d)_", item.name)
     if number and (call.when == "call" or not report.passed):
         outcomes.setdefault(number[1], set()).add(report.outcome)
     return report
