@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import socket
 import subprocess
@@ -151,14 +152,24 @@ def test_the_http_of_the_readme(dsn: str) -> None:
 
 
 def test_the_http_of_the_guide(dsn: str) -> None:
-    serve, calls = ("\n".join(shell_lines(text)).strip() for text in blocks("docs/http.md", "sh"))
+    texts = ("\n".join(shell_lines(text)).strip() for text in blocks("docs/http.md", "sh"))
+    serve, *several = texts
+    calls = "\n".join(several)
     port = free_port()
     command = serve.partition("#")[0].strip()
     with program(f"{command} --dsn '{dsn}' --port {port}"):
         wait_until(lambda: answers(f"http://localhost:{port}/"))
-        for call, answer in re.findall(r"^curl (.*)\n# (.*)$", calls, re.MULTILINE):
-            assert bash(f"curl -sS {call.replace(':8000', f':{port}')}") == answer
-    assert calls.count("curl") == calls.count("# {") == 3
+        ids: dict[str, str] = {}  # as the page has them, and as they are
+        for told in re.findall(r"^curl (.*)\n# (.*)$", calls, re.MULTILINE):
+            call, answer = (
+                re.sub(r'"(\d+)"', lambda n: f'"{ids.get(n[1], n[1])}"', text) for text in told
+            )
+            found = bash(f"curl -sS {call.replace(':8000', f':{port}')}")
+            if new := re.fullmatch(r'\{"ok":true,"id":"(\d+)"\}', answer):
+                ids[new[1]] = json.loads(found)["id"]
+                answer = answer.replace(new[1], ids[new[1]])
+            assert found == answer
+    assert calls.count("curl") == calls.count("# {") == 11
 
 
 def test_the_tokens_of_the_guide(dsn: str, conn: psycopg.Connection[Any], tmp_path: Path) -> None:

@@ -44,8 +44,24 @@ def many(items: Schema, least: int = 0) -> Schema:
     return {"type": "array", "items": items} | ({"minItems": least} if least else {})
 
 
+def or_null(schema: Schema) -> Schema:
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
 def ref(name: str) -> Schema:
     return {"$ref": f"#/components/schemas/{name}"}
+
+
+LIMITS: dict[str, Schema] = {
+    name: or_null({"type": "integer", "minimum": 1, "maximum": most})
+    for name, most in (
+        ("maxRunning", 1000),
+        ("keyLimit", 1000),
+        ("rateCount", 1_000_000),
+        ("rateInterval", 31 * 86_400_000),
+        ("rateBurst", 1_000_000),
+    )
+}
 
 
 def schemas() -> dict[str, Schema]:
@@ -68,6 +84,8 @@ def schemas() -> dict[str, Schema]:
                 "onDuplicate": {"enum": ["error", "skip", "replace"]},
                 "debounce": WAIT | {"minimum": 1},
                 "maxWait": WAIT | {"minimum": 1},
+                "after": many(ID),
+                "onFailed": {"enum": ["wait", "cancel", "run"]},
             },
         ),
         "Enqueued": thing({"ok": OK, "id": ID}, {"outcome": STRING}),
@@ -85,6 +103,10 @@ def schemas() -> dict[str, Schema]:
                 "errorMessage": {"type": ["string", "null"]},
                 "endedAt": {"type": ["integer", "null"]},
             }
+        ),
+        "SetLimits": thing({}, LIMITS),
+        "Limits": thing(
+            LIMITS | {"running": or_null(COUNT), "nextStartAt": or_null(INSTANT)},
         ),
         "DeadMessage": thing(
             {
@@ -214,6 +236,12 @@ def paths() -> dict[str, Schema]:
                     ),
                 ],
             )
+        },
+        "/queue/limits": {
+            "get": operation("How many messages may run and start", ref("Limits")),
+            "put": operation(
+                "Set all limits; what is left out has none", ref("Limits"), "409", body="SetLimits"
+            ),
         },
         "/queue/dlq": {
             "get": operation(

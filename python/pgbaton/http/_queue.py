@@ -27,7 +27,7 @@ from pgbaton.http._answers import (
 from pgbaton.http._hub import worker_name
 from pgbaton.http._routes import Route
 from pgbaton.http._state import Claims, State, state_of
-from pgbaton.models import ClaimedJob, DeadJob, JobOutcome
+from pgbaton.models import ClaimedJob, DeadJob, JobOutcome, QueueLimits
 
 CAPACITY = 10
 MOST_CAPACITY = 100
@@ -46,6 +46,8 @@ OPTIONS = (
     "onDuplicate",
     "debounce",
     "maxWait",
+    "after",
+    "onFailed",
 )
 LONGEST = 366 * 86_400_000
 
@@ -90,6 +92,8 @@ def arguments(options: dict[str, Any]) -> dict[str, Any]:
                 ]
             case "tags":
                 given["tags"] = [text(*entry) for entry in entries(name, value)]
+            case "after":
+                given["after"] = [job_id(text(*entry)) for entry in entries(name, value)]
             case "priority":
                 given["priority"] = whole(name, value, 1 - 2**31, 2**31 - 1)
             case _:
@@ -102,6 +106,7 @@ WORDS = {
     "jobType": "job_type",
     "dedupId": "dedup_id",
     "onDuplicate": "on_duplicate",
+    "onFailed": "on_failed",
     "debounce": "debounce",
     "maxWait": "max_wait",
 }
@@ -351,6 +356,56 @@ async def dead_requeue(request: Request) -> Response:
     return answer({"ok": True, "newId": str(new_id)})
 
 
+LIMITS = {
+    "maxRunning": "max_running",
+    "keyLimit": "key_limit",
+    "rateCount": "rate_count",
+    "rateInterval": "rate_interval",
+    "rateBurst": "rate_burst",
+}
+MOST_LIMIT = 2**31 - 1
+
+
+async def limits(request: Request) -> Response:
+    """GET and PUT /queue/limits"""
+    queue = queue_of(request)
+    client = state_of(request).client
+    if request.method == "PUT":
+        body = await read_object(request, *LIMITS)
+        await client.set_queue_limits(queue, **limits_of(body))
+    elif all(info.queue != queue for info in await client.list_queues()):
+        raise HTTPException(404, f"there is no queue {queue!r} on which you may operate")
+    found = [one for one in await client.list_queue_limits() if one.queue == queue]
+    return answer(limits_message(found[0] if found else None))
+
+
+def limits_of(body: dict[str, Any]) -> dict[str, Any]:
+    """What set_queue_limits calls it; null is no limit."""
+    return {
+        LIMITS[name]: milliseconds(name, part)
+        if name == "rateInterval"
+        else whole(name, part, 1, MOST_LIMIT)
+        for name, part in body.items()
+        if part is not None
+    }
+
+
+def limits_message(found: QueueLimits | None) -> dict[str, Any]:
+    """Null is no limit."""
+    if found is None:
+        return dict.fromkeys((*LIMITS, "running", "nextStartAt"))
+    interval = found.rate_interval
+    return {
+        "maxRunning": found.max_running,
+        "keyLimit": found.key_limit,
+        "rateCount": found.rate_count,
+        "rateInterval": None if interval is None else interval // timedelta(milliseconds=1),
+        "rateBurst": found.rate_burst,
+        "running": found.running,
+        "nextStartAt": epoch(found.next_start_at) if found.next_start_at else None,
+    }
+
+
 async def keys(request: Request) -> Response:
     """GET /keys?prefix="""
     entries = await state_of(request).client.kv_list(request.query_params.getlist("prefix"))
@@ -371,6 +426,7 @@ ROUTES = [
     Route(API + "/queue/nack", nack, ["POST"]),
     Route(API + "/queue/stats", stats),
     Route(API + "/queue/outcomes", outcomes, acts=True),
+    Route(API + "/queue/limits", limits, ["GET", "PUT"]),
     Route(API + "/queue/dlq", dead_all, ["GET", "DELETE"]),
     Route(API + "/queue/dlq/{id}", dead_by_id, ["GET", "DELETE"]),
     Route(API + "/queue/dlq/{id}/requeue", dead_requeue, ["POST"]),

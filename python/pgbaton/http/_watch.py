@@ -104,8 +104,11 @@ class Watch:
             self._pages.discard(new)
 
     async def _look(self) -> None:
+        sees_limits = True
         while self._pages and not self._has_ended:
-            seen = await picture(self._client, self._every)
+            seen = await picture(self._client, self._every, sees_limits)
+            # Who may only monitor is refused: that is not asked for again.
+            sees_limits = sees_limits and seen["limits"].get("code") != "42501"
             self._past.note(seen, time.time())
             self._latest = event("picture", seen)
             for page in self._pages:
@@ -118,9 +121,10 @@ def event(name: str, content: dict[str, Any]) -> bytes:
     return f"event: {name}\ndata: {write(for_browser(content))}\n\n".encode()
 
 
-async def picture(client: AsyncClient, every: float) -> dict[str, Any]:
+async def picture(client: AsyncClient, every: float, with_limits: bool) -> dict[str, Any]:
     """All that the page shows at once; what the caller may not see says so."""
     return {
+        "limits": await seen(client.list_queue_limits()) if with_limits else {},
         "queues": await seen(client.live_stats(most=MOST_COUNTED)),
         "totals": await seen(client.job_totals(max_age=timedelta(seconds=2 * every))),
         "workers": await seen(client.list_workers()),
@@ -135,7 +139,7 @@ async def seen(call: Awaitable[list[Any]]) -> dict[str, Any]:
         if error.sqlstate is None:
             log.warning("the page cannot look: %s", error)
             return {"error": "the database cannot be asked"}
-        return {"error": sentence(error)}
+        return {"error": sentence(error), "code": error.sqlstate}
     return {"rows": rows, "count": len(rows)}
 
 

@@ -82,6 +82,12 @@ def test_grants_narrow_a_caller_to_its_queues(
     for method, where in (("GET", "poll"), ("GET", "listen"), ("GET", "stats"), ("GET", "dlq")):
         assert narrow.status(method, f"/{other}/api/queue/{where}") == 403
     assert narrow.status("POST", f"/{other}/api/queue/enqueue", json={"value": 1}) == 403
+    after = {"value": 1, "options": {"after": [str(client.enqueue_job(other))]}}
+    assert narrow.status("POST", f"/{granted}/api/queue/enqueue", json=after) == 404
+    for name, may_see, may_set in ((granted, 200, 200), (other, 404, 403)):
+        path = f"/{name}/api/queue/limits"
+        assert narrow.ask("GET", path).status_code == may_see
+        assert narrow.ask("PUT", path, json={"maxRunning": 1}).status_code == may_set
 
 
 def test_a_token_is_lent_to_nobody_else(

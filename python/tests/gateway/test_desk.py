@@ -622,6 +622,27 @@ def test_the_past_is_an_hour_and_has_a_point_every_few_seconds() -> None:
     assert list(_watch.moving(series)) == ["q"]
 
 
+def test_the_limits_of_a_queue_are_shown(page: Page, client: Client, queue: str) -> None:
+    client.set_queue_limits(queue, max_running=2, rate_count=3, rate_interval="1 hour")
+    ids = client.enqueue_batch(queue, range(5))
+    line = row(page, "queues", queue)
+    expect(line).to_contain_text("standard · 0 of 2 run · 3 in 1 h")
+    jobs = client.claim_job_batch("w", [queue])
+    assert len(jobs) == 2
+    expect(line).to_contain_text("2 of 2 run")
+    expect(show_job(page, ids[4]).locator(".why")).to_contain_text(
+        "it starts when one of them ends"
+    )
+    client.complete_job(jobs[0].id, lease_token=jobs[0].lease_token)
+    client.claim_job_batch("w", [queue])
+    line = row(page, "queues", queue)
+    expect(line).to_contain_text(re.compile("2 of 2 run · 3 in 1 h, the next in 59 min"))
+    expect(show_job(page, ids[4]).locator(".why")).to_contain_text("lets none start before")
+    client.set_queue_limits(queue)
+    line = row(page, "queues", queue)
+    expect(line).not_to_contain_text("run ·")
+
+
 def test_latencies_are_histograms(page: Page, client: Client, queue: str) -> None:
     client.enqueue_batch(queue, range(40))
     jobs = client.claim_job_batch("w", [queue], batch_size=40)

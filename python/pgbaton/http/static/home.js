@@ -1,5 +1,5 @@
 // Home: what is wrong, then queues that do something; those that do nothing are folded.
-import { $, button, counted, duration, el, keepRows, many, manyCounted, note, number, rate, setCount, setText, svg } from "./dom.js";
+import { $, ago, button, counted, duration, el, keepRows, many, manyCounted, note, number, rate, setCount, setText, svg } from "./dom.js";
 import { may } from "./gateway.js";
 import { pauseButton } from "./acts.js";
 
@@ -13,6 +13,7 @@ const ages = new Map(); // queue → [[second, age]]
 const counts = new Map(); // queue → [[second, enqueued, completed]]
 let earliest = Date.now() / 1000;
 let latest = []; // the queues as they were last seen
+let limits = new Map(); // queue → its limits, of those that have some
 
 export const policyOf = (name) => latest.find((queue) => queue.queue === name)?.policy;
 
@@ -102,8 +103,22 @@ function makeQueue(queue) {
   );
 }
 
+// For example: 4 of 4 run · 60 in 1 min, the next in 12 s · 2 of a key
+function limitWords(limit) {
+  if (limit === undefined) return [];
+  const next = limit.next_start_at === null ? "" : `, the next ${ago(limit.next_start_at)}`;
+  return [
+    limit.max_running === null ? null : `${number(limit.running)} of ${number(limit.max_running)} run`,
+    limit.rate_count === null ? null : `${number(limit.rate_count)} in ${duration(limit.rate_interval)}${next}`,
+    limit.key_limit === null ? null : `${number(limit.key_limit)} of a key`,
+  ];
+}
+
 function updateQueue(row, queue) {
-  const parts = [queue.policy, queue.is_paused ? "paused" : null, queue.blocked_keys ? `${counted(queue.blocked_keys)} blocked` : null];
+  const parts = [
+    queue.policy, queue.is_paused ? "paused" : null, queue.blocked_keys ? `${counted(queue.blocked_keys)} blocked` : null,
+    ...limitWords(limits.get(queue.queue)),
+  ];
   setText($(".sub", row), parts.filter(Boolean).join(" · "));
   DOING.forEach((name, n) => {
     const amount = name === "retrying" ? queue.retrying + queue.recovered : queue[name];
@@ -206,6 +221,7 @@ export function showHome(picture) {
   rememberAll(picture);
   const section = $("#queues");
   latest = picture.queues.rows ?? [];
+  limits = new Map((picture.limits.rows ?? []).map((limit) => [limit.queue, limit]));
   setCount(section, latest.length);
   const failed = picture.queues.error;
   note(section, failed ?? (latest.length === 0 ? "There is no queue yet." : ""), failed !== undefined);
