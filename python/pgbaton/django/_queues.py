@@ -44,13 +44,19 @@ def create(client: Client, name: str, options: Mapping[str, Any]) -> None:
 def queues_of(using: str) -> dict[str, Mapping[str, Any]]:
     """By name, with what OPTIONS say of them."""
     found: dict[str, Mapping[str, Any]] = {}
-    for params in getattr(settings, "TASKS", {}).values():
+    for params in our_backends():
         options = params.get("OPTIONS", {})
-        if is_ours(params["BACKEND"]) and options.get("database", DEFAULT_DB_ALIAS) == using:
+        if options.get("database", DEFAULT_DB_ALIAS) == using:
             described = options.get("queues", {})
             names = params.get("QUEUES", ["default"])
             found.update({name: described.get(name, {}) for name in [*names, *described]})
     return found
+
+
+def our_backends() -> list[dict[str, Any]]:
+    """What the setting TASKS says of those that are pgbaton's."""
+    tasks: Mapping[str, dict[str, Any]] = getattr(settings, "TASKS", {})
+    return [params for params in tasks.values() if is_ours(params["BACKEND"])]
 
 
 def is_ours(backend: str) -> bool:

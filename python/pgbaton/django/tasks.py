@@ -189,7 +189,8 @@ class PgbatonBackend(BaseTaskBackend):
 
     In OPTIONS of the setting TASKS: `database`, the alias of the database with the jobs (default
     `default`), and `queues`, what `create_queue` is given for a queue when `migrate` creates it,
-    for example `{"orders": {"policy": "fifo", "max_attempts": 5}}`.
+    for example `{"orders": {"policy": "fifo", "max_attempts": 5}}`; and `page`, the address of
+    `pgbaton serve`, to which the admin has a link.
     """
 
     task_class = PgbatonTask
@@ -256,7 +257,7 @@ class PgbatonBackend(BaseTaskBackend):
         found: list[checks.CheckMessage] = [*super().check(**kwargs)]
         if problem := problem_of(self.database):
             found.append(checks.Error(problem, hint="OPTIONS['database'] of TASKS names it."))
-        if unknown := self.options.keys() - {"database", "queues"}:
+        if unknown := self.options.keys() - {"database", "page", "queues"}:
             found.append(checks.Error(f"OPTIONS of TASKS[{self.alias!r}] has {sorted(unknown)}"))
         if "pgbaton.django" not in settings.INSTALLED_APPS:
             found.append(

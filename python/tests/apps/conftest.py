@@ -30,6 +30,21 @@ TASKS = {
     }
 }
 
+CONTRIB = [f"django.contrib.{app}" for app in ("admin", "auth", "contenttypes", "sessions")]
+CONTRIB.append("django.contrib.messages")
+MIDDLEWARE = [
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+]
+PROCESSORS = ["template.context_processors.request", "contrib.auth.context_processors.auth"]
+PROCESSORS.append("contrib.messages.context_processors.messages")
+TEMPLATES = {
+    "BACKEND": "django.template.backends.django.DjangoTemplates",
+    "APP_DIRS": True,
+    "OPTIONS": {"context_processors": [f"django.{one}" for one in PROCESSORS]},
+}
+
 
 @pytest.fixture(scope="session")
 def site(server_dsn: str) -> Iterator[str]:
@@ -46,7 +61,11 @@ def site(server_dsn: str) -> Iterator[str]:
     settings.configure(
         DATABASES={"default": database(dsn)},
         DEFAULT_AUTO_FIELD="django.db.models.BigAutoField",
-        INSTALLED_APPS=["pgbaton.django", "shop"],
+        INSTALLED_APPS=[*CONTRIB, "pgbaton.django", "shop"],
+        MIDDLEWARE=MIDDLEWARE,
+        ROOT_URLCONF="shop.urls",
+        SECRET_KEY="of tests",  # noqa: S106
+        TEMPLATES=[TEMPLATES],
         MIGRATION_MODULES={"shop": None},
         TASKS=TASKS,
         USE_TZ=True,
