@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ import pytest
 from psycopg.conninfo import make_conninfo
 from pyspark.sql import SparkSession
 
+from pgbaton import _assemble
 from pgbaton.spark import ErrorCount, _runs, enqueue, run_report, wait
 
 Conn = psycopg.Connection[Any]
@@ -70,6 +72,29 @@ def test_a_report_and_outcomes_of_a_run(
     # A later action reads what is true then.
     conn.execute("select pgbaton.retry_jobs('mail')")
     assert outcomes.where("ended_at is null").count() == 20
+
+
+def test_limits_hold_for_what_spark_enqueues_and_a_job_waits_for_a_run(
+    spark: SparkSession, dsn: str, conn: Conn, queues: None, method: str
+) -> None:
+    """As docs/spark.md says."""
+    text = (_assemble.source_root() / "docs" / "spark.md").read_text("utf-8")
+    [after_run] = re.findall(r'AFTER_RUN = """(.*?)"""', text, re.DOTALL)
+    conn.execute("select pgbaton.create_queue('reports')")
+    conn.execute("select pgbaton.set_queue_limits('mail', max_running => 3)")
+    rows = spark.range(0, 7, 1, 3).selectExpr("id + 1 as n")
+    done = enqueue(rows, dsn, "mail", run_id="limited", method=method)
+    [[job_id]] = conn.execute(after_run, [done.run_id]).fetchall()
+    assert conn.execute(after_run, [done.run_id]).fetchall() == [(job_id,)]
+    claim = "select id, lease_token from pgbaton.claim_job_batch('w', array[%s], batch_size => 100)"
+    for allowed in (3, 3, 1):
+        assert conn.execute(claim, ["reports"]).fetchall() == []
+        jobs = conn.execute(claim, ["mail"]).fetchall()
+        assert len(jobs) == allowed
+        assert conn.execute(claim, ["mail"]).fetchall() == []
+        for job in jobs:
+            conn.execute("select pgbaton.complete_job(%s, lease_token => %s)", job)
+    assert [id for id, _ in conn.execute(claim, ["reports"])] == [job_id]
 
 
 def test_a_run_of_a_fifo_queue_is_waited_for_until_its_last_job(

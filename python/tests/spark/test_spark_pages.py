@@ -47,7 +47,7 @@ def test_the_examples_of_the_guide(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     (
-        write, stream, for_each, compare, follow, work_off, ended, inbox, by_stripe,
+        write, stream, for_each, compare, follow, work_off, ended, after, inbox, by_stripe,
     ) = examples("docs/spark.md")  # fmt: skip
     for queue in ("flights", "orders"):
         conn.execute("select pgbaton.create_fifo_queue(%s)", [queue])
@@ -104,6 +104,12 @@ def test_the_examples_of_the_guide(
     assert [row["last_error"] for row in names["failed"].collect()] == ["fog"]
     assert "\nflights 2 1 1 0:00:" in capsys.readouterr().out
 
+    exec(after, names)  # noqa: S102
+    [report] = waiting_jobs(conn, "reports")
+    assert report == ("pending", {"run": names["done"].run_id})  # one is completed, one has failed
+    exec(after, names)  # noqa: S102
+    assert waiting_jobs(conn, "reports") == [report]
+
     exec(inbox, names)  # noqa: S102
     assert live(conn, "mail") == 2
 
@@ -119,6 +125,12 @@ def flights(spark: SparkSession) -> Any:
     rows = [("N1", 2, "UA", 17, "EWR", "ORD"), ("N1", 1, "UA", 16, "ORD", "EWR")]
     return spark.createDataFrame(rows, "tailnum string, departure int, carrier string, flight int, "
                                        "origin string, dest string")  # fmt: skip
+
+
+def waiting_jobs(conn: psycopg.Connection[Any], queue: str) -> list[tuple[str, Any]]:
+    return conn.execute(
+        "select state::text, payload from pgbaton.live_jobs where queue = %s", [queue]
+    ).fetchall()
 
 
 def live(conn: psycopg.Connection[Any], queue: str) -> int:
