@@ -193,6 +193,8 @@ def json_value(value: Json | Default) -> str | None:
         dumped = value if isinstance(value, JsonText) else _ENCODER.encode(value)
     except ValueError as error:  # NaN, Infinity, a list in itself
         raise ValueError(f"not a JSON value: {error}") from error
+    except TypeError as error:  # a type that JSON has not
+        raise TypeError(f"{error}: convert it, or pass encode=Codec().encode") from error
     if "\\u0000" in dumped and _NUL.search(dumped):
         raise ValueError("a text in a JSON value holds a NUL character, which jsonb cannot store")
     return _storable(str(dumped))

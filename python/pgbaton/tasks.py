@@ -124,8 +124,9 @@ class Task(Generic[P, R]):
             TypeError: an argument is missing or unknown, or `to` is something else.
             UnknownQueue, KeyRequired, DuplicateJob, TooManyLanes, PayloadTooLarge: as enqueue_job.
         """
+        producer = producer_of(to)  # first: who forgets it passes an argument in its place
         job = self.job(*args, **kwargs)
-        answer: int | Coroutine[Any, Any, int] = producer_of(to).enqueue_job(self.queue, **job)
+        answer: int | Coroutine[Any, Any, int] = producer.enqueue_job(self.queue, **job)
         return answer
 
     def using(self, **options: Unpack[JobOptions]) -> Task[P, R]:

@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, time, timedelta
 from enum import Enum
 from typing import Any
+from uuid import UUID
 
 import psycopg
 import pytest
 
-from pgbaton import AsyncClient, Client, JobOptions, Retry, RunningJob, Snooze, Worker, task
+from pgbaton import AsyncClient, Client, Codec, JobOptions, Retry, RunningJob, Snooze, Worker, task
 from pgbaton._arguments import _OPTIONS
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
@@ -180,6 +181,15 @@ WORKERS: dict[str, Callable[[], Any]] = {
     "snooze": lambda: Snooze(5),  # type: ignore[arg-type]
     "retry": lambda: Retry("busy", after=5),  # type: ignore[arg-type]
 }
+
+
+def test_a_type_that_json_has_not_is_told_how_to_be_encoded() -> None:
+    client = Client(NOWHERE)
+    with pytest.raises(TypeError, match=r"UUID is not JSON .*: convert it, or pass encode=Codec"):
+        client.enqueue_job("mail", UUID(int=1))
+    encoding = Client(NOWHERE, encode=Codec().encode)
+    with pytest.raises(psycopg.OperationalError):  # as far as the connection
+        encoding.enqueue_job("mail", UUID(int=1))
 
 
 def test_an_unknown_option_of_a_task() -> None:

@@ -42,6 +42,7 @@ from pgbaton._runtime.settings import Counts, Settings
 from pgbaton._runtime.tender import Tender
 from pgbaton._runtime.threads import Threads
 from pgbaton._runtime.tracing import consuming
+from pgbaton._text import sentence
 from pgbaton.errors import NotPermitted, QueueExists, UnknownQueue
 from pgbaton.models import ClaimedJob, OnExhausted, QueueInfo, QueuePolicy, Sleep, UnreadableJson
 
@@ -204,7 +205,8 @@ class Engine:
             done = [task for task in loops if task.done()]
             for task in done:
                 if error := task.exception():
-                    self._log(logging.ERROR, "broken", f"stops because of an error: {error}")
+                    said = f"stops because of an error: {in_a_sentence(error)}"
+                    self._log(logging.ERROR, "broken", said)
             await self._wind_down(claiming)
             for task in done:
                 task.result()
@@ -794,6 +796,11 @@ def is_last(run: Run, failed: Failed) -> bool:
     """Whether the job failed for good."""
     job = run.job
     return failed.is_permanent or (job.max_attempts is not None and job.attempt >= job.max_attempts)
+
+
+def in_a_sentence(error: BaseException) -> str:
+    """Of the server's errors the sentence, without the functions that called each other."""
+    return sentence(error) if isinstance(error, psycopg.Error) else str(error)
 
 
 def kind_of(run: Run, outcome: Outcome) -> str:

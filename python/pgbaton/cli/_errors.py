@@ -49,6 +49,17 @@ def one_sentence_errors(command: Callable[P, None]) -> Callable[P, None]:
     return run
 
 
+@contextmanager
+def hint_at_database(dsn: object) -> Iterator[None]:
+    """Around what connects by itself: without a DSN, libpq looked where nobody meant."""
+    try:
+        yield
+    except psycopg.OperationalError as error:
+        if dsn or error.sqlstate is not None:
+            raise
+        fail(sentence(error), NO_DATABASE)
+
+
 def fail(message: str, hint: str | None = None, code: int = FAILED) -> NoReturn:
     """Ends the command."""
     say(f"pgbaton: {clean(message)}", style="red")

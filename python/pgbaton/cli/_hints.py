@@ -20,6 +20,15 @@ COMMANDS = {
     "why_not_running": "job why",
 }
 """The command for each function that the server's hints name; some have none."""
+ADVICE = {
+    "blocked_keys": "blocked",
+    "list_dead_jobs": "dlq list",
+    "purge_dead_jobs": "dlq purge",
+    "retry_job": "job retry",
+    "run_maintenance": "maintain",
+    "skip_job": "job skip",
+}
+"""The same for the functions that the advice of health() names."""
 OPTIONS = {
     "on_duplicate => 'skip'": "--skip-duplicates",
     "on_duplicate => 'replace'": "--replace-duplicates",
@@ -29,9 +38,17 @@ CALL = re.compile(r"(?:pgbaton\.)?(\w+)\((\w*)\)")
 NO_DATABASE = "Neither --dsn nor PGBATON_DSN is given: name the database with one of them."
 
 
+NO_RIGHTS = (
+    "Grant its role what it lacks: pgbaton_producer, pgbaton_worker, pgbaton_monitor or"
+    " pgbaton_operator."
+)
+
+
 def hint_of(error: psycopg.Error) -> str | None:
     """That of the server, with commands instead of functions."""
     hint = error.diag.message_hint
+    if hint is None and error.sqlstate == "42501":
+        return NO_RIGHTS
     return None if hint is None else in_commands(hint)
 
 
@@ -43,6 +60,7 @@ def in_commands(hint: str) -> str:
 
 def _command(call: re.Match[str]) -> str:
     function, argument = call.groups()
-    if function not in COMMANDS:
+    command = COMMANDS.get(function) or ADVICE.get(function)
+    if command is None:
         return call[0]
-    return f"`{' '.join(['pgbaton', COMMANDS[function], argument]).rstrip()}`"
+    return f"`{' '.join(['pgbaton', command, argument]).rstrip()}`"

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pgbaton.cli._errors import UNHEALTHY
+from pgbaton.cli._hints import in_commands
 from pgbaton.cli._io import AsJson, Dsn, MaybeQueue, client_of, out, print_json, print_rows
 from pgbaton.cli._text import clean
 from pgbaton.models import HealthCheck
@@ -38,7 +39,9 @@ def health_table(checks: list[HealthCheck]) -> Table:
     for check in checks:
         style = STYLES.get(check.status, "")
         table.add_row(
-            Text(check.status, style), Text(clean(check.check_name)), Text(clean(check.detail))
+            Text(check.status, style),
+            Text(clean(check.check_name)),
+            Text(clean(in_commands(check.detail))),
         )
     return table
 

@@ -21,7 +21,7 @@ import typer
 
 from pgbaton._runtime.patience import passes
 from pgbaton._text import sentence
-from pgbaton.cli._errors import FAILED, fail, say
+from pgbaton.cli._errors import FAILED, fail, hint_at_database, say
 from pgbaton.cli._io import AsJson, Dsn, client_of, print_answer, print_rows
 from pgbaton.cli._stop import Stop
 from pgbaton.cli._text import clean
@@ -63,7 +63,9 @@ def run(
     logging.basicConfig(
         level=log.value.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
-    counts = load_worker(worker).run(dsn or None, burst=burst, health=health)
+    found = load_worker(worker)
+    with hint_at_database(dsn or found._dsn):
+        counts = found.run(dsn or None, burst=burst, health=health)
     if burst:
         said = " ".join(f"{name} {value}" for name, value in asdict(counts).items() if value)
         say(said or "nothing to do")

@@ -357,7 +357,7 @@ def test_doctor_says_by_its_exit_code_whether_all_is_well(run: Command, client: 
     assert sick.exit_code == 3
     [check] = [c for c in json.loads(sick.stdout) if c["check_name"] == "failed jobs"]
     assert check["status"] == "bad"
-    assert "blocked_keys()" in run("doctor").stdout
+    assert "`pgbaton blocked`" in run("doctor").stdout
 
 
 def test_stats(run: Command, client: Client) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import socket
+from pathlib import Path
 
+import psycopg
 import pytest
 from commands import Command
 
@@ -29,11 +31,31 @@ def hints() -> list[str]:
     return [text.replace("''", "'").replace("%s", "7") for text in texts]
 
 
-def test_every_function_in_a_hint_becomes_a_command() -> None:
-    named = {name for hint in hints() for name, _ in _hints.CALL.findall(hint)}
-    left = {n for hint in hints() for n, _ in _hints.CALL.findall(_hints.in_commands(hint))}
-    assert left <= ONLY_SQL
-    assert _hints.COMMANDS.keys() | ONLY_SQL == named
+def advice() -> list[str]:
+    """All texts of the checks that `doctor` shows."""
+    folder = _assemble.source_root() / "functions" / "internal" / "stats"
+    bodies = (
+        file.read_text("utf-8").partition("comment on")[0]
+        for file in folder.glob("_health_of_*.sql")
+    )
+    return [text for body in bodies for text in TEXT.findall(body)]
+
+
+@pytest.mark.parametrize(
+    ("texts", "commands", "only_sql"),
+    [
+        (hints(), _hints.COMMANDS.keys(), ONLY_SQL),
+        (advice(), _hints.ADVICE.keys(), {"mark_worker_unresponsive"}),
+    ],
+    ids=["hints", "advice"],
+)
+def test_every_function_that_is_named_becomes_a_command(
+    texts: list[str], commands: set[str], only_sql: set[str]
+) -> None:
+    named = {name for text in texts for name, _ in _hints.CALL.findall(text)}
+    left = {n for text in texts for n, _ in _hints.CALL.findall(_hints.in_commands(text))}
+    assert left <= only_sql
+    assert commands | only_sql == named
 
 
 def test_every_argument_in_a_hint_becomes_an_option() -> None:
@@ -42,7 +64,7 @@ def test_every_argument_in_a_hint_becomes_an_option() -> None:
 
 
 def test_the_commands_exist(run: Command) -> None:
-    for command in _hints.COMMANDS.values():
+    for command in (_hints.COMMANDS | _hints.ADVICE).values():
         words, *options = re.split(" (?=--)", command)
         assert words in PROGRAMS
         said = run.out(*words.split(), "--help")
@@ -72,6 +94,33 @@ def test_no_database_is_named(run: Command, monkeypatch: pytest.MonkeyPatch) -> 
     said = run("stats").stderr.splitlines()
     assert said[1] == f"hint: {_hints.NO_DATABASE}"
     assert run("stats", "--dsn", "host=/nowhere").stderr.count("hint") == 0
+
+
+def test_a_worker_that_names_no_database(
+    run: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "two_workers.py").write_text(
+        "from pgbaton import Worker\nwithout, own = Worker(), Worker('host=/nowhere')\n"
+        "for worker in (without, own):\n    worker.handler('mail')(print)\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delenv("PGBATON_DSN", raising=False)
+    monkeypatch.setenv("PGHOST", "/nowhere")
+    lost = run("worker", "run", "two_workers:without")
+    assert (lost.exit_code, lost.stderr.splitlines()[-1]) == (1, f"hint: {_hints.NO_DATABASE}")
+    for arguments in (["two_workers:own"], ["two_workers:without", "--dsn", "host=/nowhere"]):
+        lost = run("worker", "run", *arguments)
+        assert (lost.exit_code, lost.stderr.count("hint")) == (1, 0)
+
+
+def test_a_role_without_rights_is_told_which_there_are(run: Command, dsn: str) -> None:
+    said = run("queue", "create", "new", "--dsn", f"{dsn} options='-c role=pgbaton_worker'").stderr
+    assert f"hint: {_hints.NO_RIGHTS}" in said
+    named = set(re.findall("pgbaton_[a-z]+", _hints.NO_RIGHTS))
+    with psycopg.connect(dsn) as conn:
+        roles = conn.execute("select rolname from pg_roles where rolname ~ '^pgbaton_'").fetchall()
+    assert named <= {role for (role,) in roles}
 
 
 @pytest.mark.parametrize("command", ["metrics", "serve"])

@@ -261,10 +261,14 @@ def test_a_worker_of_missing_queues_only_waits_and_stops(
         it.join()
 
 
-def test_a_burst_does_not_wait_for_a_missing_queue(worker: Worker) -> None:
+def test_a_burst_does_not_wait_for_a_missing_queue(
+    worker: Worker, caplog: pytest.LogCaptureFixture
+) -> None:
     worker.handler("nope")(lambda job: None)
     with pytest.raises(UnknownQueue):
         worker.run(burst=True)
+    [record] = [r for r in caplog.records if r.__dict__.get("pgbaton_event") == "broken"]
+    assert record.getMessage().endswith('error: queue "nope" does not exist (PB001)')
 
 
 @pytest.mark.parametrize("burst", [True, False])

@@ -114,6 +114,8 @@ def test_the_caller_s_transaction_without_blocking(dsn: str, client: Client) -> 
 def test_what_is_no_connection_is_refused_with_advice() -> None:
     with pytest.raises(TypeError, match=r"pass it first, as in send\.enqueue\(connection"):
         send_letter.enqueue(uuid4(), uuid4())  # type: ignore[call-overload]
+    with pytest.raises(TypeError, match="to a client, connection or session, not to 17: pass it"):
+        send_letter.enqueue(17)  # type: ignore[call-overload]
 
 
 def test_options(client: Client) -> None:
