@@ -65,7 +65,8 @@ class PgbatonTask(TaskOf[P, R]):
         singleton_key (str | Callable): what jobs must run in order of, in a FIFO queue: a text,
             or a function of those arguments that it names. Default none.
         tags (tuple[str, ...]): what workers may ask for; default none.
-        dedup_id (str): an id of your own, so that the call may be repeated; default none.
+        dedup_id (str | Callable): an id of your own, so that the call may be repeated, or a
+            function of those arguments that it names; default none.
         on_duplicate (str): error, skip for the earlier job, or replace to take its place; default
             error.
         max_attempts (int): runs at most; default the queue's.
@@ -73,7 +74,7 @@ class PgbatonTask(TaskOf[P, R]):
 
     singleton_key: Key | None = None
     tags: tuple[str, ...] = ()
-    dedup_id: str | None = None
+    dedup_id: Key | None = None
     on_duplicate: str | None = None
     max_attempts: int | None = None
 
@@ -86,7 +87,7 @@ class PgbatonTask(TaskOf[P, R]):
         backend: str | None = None,
         singleton_key: Key | None = None,
         tags: Iterable[str] | None = None,
-        dedup_id: str | None = None,
+        dedup_id: Key | None = None,
         on_duplicate: str | None = None,
         max_attempts: int | None = None,
     ) -> PgbatonTask[P, R]:
@@ -119,6 +120,8 @@ def task(
     takes_context: Literal[True],
     singleton_key: Key | None = None,
     tags: Iterable[str] = (),
+    dedup_id: Callable[..., Any] | None = None,
+    on_duplicate: str | None = None,
     max_attempts: int | None = None,
 ) -> Callable[[Callable[Concatenate[TaskContext[Any, Any], P], R]], PgbatonTask[P, R]]: ...
 
@@ -132,6 +135,8 @@ def task(
     takes_context: Literal[False] = False,
     singleton_key: Key | None = None,
     tags: Iterable[str] = (),
+    dedup_id: Callable[..., Any] | None = None,
+    on_duplicate: str | None = None,
     max_attempts: int | None = None,
 ) -> Callable[[Callable[P, R]], PgbatonTask[P, R]]: ...
 
@@ -146,6 +151,8 @@ def task(
     takes_context: bool = False,
     singleton_key: Key | None = None,
     tags: Iterable[str] = (),
+    dedup_id: Callable[..., Any] | None = None,
+    on_duplicate: str | None = None,
     max_attempts: int | None = None,
 ) -> Any:
     """Django's own decorator, with what pgbaton has beyond it.
@@ -159,6 +166,10 @@ def task(
         singleton_key (str | Callable): what jobs must run in order of, in a FIFO queue: a text,
             or a function of those arguments that it names, as in `lambda order_id: order_id`.
         tags (Iterable[str]): what workers may ask for; default none.
+        dedup_id (Callable): makes an id of those arguments that it names; a second call of the
+            same id becomes no job. Default none.
+        on_duplicate (str): what such a second call is: error, skip for the earlier job, or replace
+            to take its place; default error.
         max_attempts (int): runs at most; default the queue's.
 
     Returns:
@@ -178,6 +189,8 @@ def task(
             run_after=None,
             singleton_key=singleton_key,
             tags=tuple(tags),
+            dedup_id=dedup_id,
+            on_duplicate=on_duplicate,
             max_attempts=max_attempts,
         )
 
@@ -358,26 +371,27 @@ def job_of(task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any])
         run_at=aware(task.run_after),
     )
     if isinstance(task, PgbatonTask):
-        job["singleton_key"] = key_of(task, args, kwargs)
+        job["singleton_key"] = made_by(task.singleton_key, task, args, kwargs)
         job["tags"] = task.tags
-        job["dedup_id"] = task.dedup_id
+        job["dedup_id"] = made_by(task.dedup_id, task, args, kwargs)
         job["max_attempts"] = task.max_attempts
         if task.on_duplicate is not None:
             job["on_duplicate"] = task.on_duplicate
     return job
 
 
-def key_of(
-    task: PgbatonTask[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+def made_by(
+    key: Key | None, task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> str | None:
-    if task.singleton_key is None or isinstance(task.singleton_key, str):
-        return task.singleton_key
+    """A text as it is, or what a function makes of the arguments that it names."""
+    if key is None or isinstance(key, str):
+        return key
     context = [None] if task.takes_context else []
     bound = inspect.signature(task.func).bind(*context, *args, **kwargs)
     bound.apply_defaults()
-    names = inspect.signature(task.singleton_key).parameters
-    key = task.singleton_key(**{name: bound.arguments[name] for name in names})
-    return None if key is None else str(key)
+    names = inspect.signature(key).parameters
+    made = key(**{name: bound.arguments[name] for name in names})
+    return None if made is None else str(made)
 
 
 def is_call(payload: Any) -> bool:

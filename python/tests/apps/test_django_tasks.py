@@ -255,6 +255,20 @@ def test_keys_tags_and_dedup_ids(shop: Shop) -> None:
         ship.enqueue(wrong=1)
 
 
+def test_a_dedup_id_is_made_of_the_arguments(shop: Shop) -> None:
+    from shop.tasks import remind, remind_once
+
+    first = remind.enqueue(7)
+    assert remind.enqueue(order_id=7, step="pay").id == first.id
+    assert remind.enqueue(7, step="send").id != first.id
+    assert remind.using(dedup_id="another").enqueue(7).id != first.id
+    with Client(connection=shop) as client:
+        assert client.get_job(int(first.id)).dedup_id == "7 pay"
+    remind_once.enqueue(7)
+    with pytest.raises(DuplicateJob):
+        remind_once.enqueue(order_id=7)
+
+
 def test_options_of_pgbaton_do_no_harm_with_another_backend(shop: Shop) -> None:
     from django.test import override_settings
     from shop.tasks import ship

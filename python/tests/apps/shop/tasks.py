@@ -36,6 +36,16 @@ def attempt(context: TaskContext, at_least: int) -> int:
     return context.attempt
 
 
+@task(dedup_id=lambda order_id, step: f"{order_id} {step}", on_duplicate="skip", tags=["shop"])
+def remind(order_id: int, step: str = "pay") -> str:
+    return step
+
+
+@task(takes_context=True, dedup_id=lambda order_id: order_id)
+def remind_once(context: TaskContext, order_id: int) -> int:
+    return context.attempt
+
+
 @plain_task
 def note(order_id: int, text: str) -> None:
     assert Order.objects.filter(id=order_id).update(note=text) == 1
