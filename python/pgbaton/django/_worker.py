@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import timedelta
 
 from pgbaton._runtime.running import RunningJob
-from pgbaton.django._connections import close_connections, dsn_of
+from pgbaton.django._connections import close_connections, dsn_of, problem_of
 from pgbaton.django._framework import InvalidTaskBackend, task_backends
 from pgbaton.django.tasks import PgbatonBackend
 from pgbaton.worker import Worker
@@ -24,9 +24,12 @@ def make_worker(
     """A worker for the queues of a backend.
 
     Raises:
-        ValueError: the backend is not pgbaton's, does not have such a queue, or names none.
+        ValueError: the backend is not pgbaton's, its database is not PostgreSQL, or it does not
+            have such a queue, or names none.
     """
     ours = backend_of(backend)
+    if problem := problem_of(ours.database):
+        raise ValueError(problem)
     wanted = sorted(set(queues or ours.queues))
     if not wanted:
         raise ValueError(f"QUEUES of the backend {backend!r} is empty, which means any: name some")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from importlib import import_module
 from typing import Any
 
 from django.apps import AppConfig
@@ -17,6 +19,15 @@ class PgbatonConfig(AppConfig):
 
     def ready(self) -> None:
         post_migrate.connect(create_queues, sender=self)
+        register_checks()
+
+
+def register_checks() -> None:
+    """Those of the framework, which `manage.py check` runs once somebody has imported them."""
+    for module in ("django.tasks", "django_tasks.checks"):
+        with suppress(ModuleNotFoundError):
+            import_module(module)
+            return
 
 
 def create_queues(sender: AppConfig, using: str, plan: Any = None, **_: Any) -> None:

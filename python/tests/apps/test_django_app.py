@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import psycopg
@@ -134,6 +136,34 @@ def test_checks(site: str) -> None:
             assert any(said in message.msg for message in found), found
     with override_settings(INSTALLED_APPS=["shop"]):
         assert any("migrate" in message.msg for message in task_backends["default"].check())
+
+
+WRONG_DATABASE = """
+import sys
+import django
+from django.conf import settings
+from django.core.management import CommandError, call_command
+from django.core.management.base import SystemCheckError
+
+settings.configure(
+    DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}},
+    INSTALLED_APPS=["pgbaton.django"],
+    TASKS={"default": {"BACKEND": "pgbaton.django.tasks.PgbatonBackend"}},
+)
+django.setup()
+for command, kind in (("check", SystemCheckError), ("pgbaton_worker", CommandError)):
+    try:
+        call_command(command, stdout=sys.stderr)
+    except kind as error:
+        assert "is sqlite: pgbaton needs PostgreSQL" in str(error), error
+        print(command)
+"""
+
+
+def test_a_database_of_another_kind_is_refused_where_it_matters() -> None:
+    """In a process of its own, where nobody has imported the framework of tasks before."""
+    done = subprocess.run([sys.executable, "-c", WRONG_DATABASE], capture_output=True, text=True)
+    assert done.stdout.split() == ["check", "pgbaton_worker"], done.stderr
 
 
 def test_a_client_on_the_connection_of_the_thread(shop: Shop) -> None:
