@@ -12,7 +12,7 @@ All instants are seconds of the clock of the one machine that runs clients and s
 from __future__ import annotations
 
 import json
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -102,6 +102,9 @@ class Policies:
     block: tuple[str, ...] = ("block",)  # in order, a failed job holds its key
     goes_on: tuple[str, ...] = ("continue",)  # in order, a failed job lets its key go on
     one_at_a_time: tuple[str, ...] = ("block", "continue", "singleton")
+    most_running: tuple[tuple[str, int], ...] = (("gate", 6),)  # jobs of a queue at once
+    most_of_a_key: tuple[tuple[str, int], ...] = (("shared", 2),)
+    most_started: tuple[tuple[str, int, float], ...] = (("gate", 40, 1.0),)  # in so many seconds
     comes_and_goes: tuple[str, ...] = ("temp",)  # is dropped with its jobs, put in order and out
     narrowed: tuple[str, ...] = ("block", "standard")  # what NARROWED_PROCESSES may work on
 
@@ -335,7 +338,9 @@ def one_holder(history: History) -> list[str]:
 
 def one_of_a_key_in_a_claim(history: History) -> list[str]:
     """A claim never returns two jobs of one key."""
-    keyed = [c for c in history.claims if c.queue in history.policies.one_at_a_time]
+    policies = history.policies
+    queues = {*policies.one_at_a_time, *(queue for queue, _ in policies.most_of_a_key)}
+    keyed = [c for c in history.claims if c.queue in queues]
     return [
         f"claim {token} returned {len(found)} jobs of key {queue}/{key}"
         for (token, queue, key), found in grouped(
@@ -343,6 +348,51 @@ def one_of_a_key_in_a_claim(history: History) -> list[str]:
         ).items()
         if len(found) > 1
     ]
+
+
+def within_limits(history: History) -> list[str]:
+    """At no instant more jobs of a queue or key are held than it allows, and no more start."""
+    policies = history.policies
+    of_queue = grouped(history.claims, lambda c: c.queue)
+    of_key = grouped(history.claims, lambda c: (c.queue, c.key))
+    lines = [(queue, most, of_queue[queue]) for queue, most in policies.most_running]
+    for queue, most in policies.most_of_a_key:
+        lines += [
+            (f"{name}/{key}", most, held) for (name, key), held in of_key.items() if name == queue
+        ]
+    broken = []
+    for name, most, claims in lines:
+        held = most_at_once(history, claims)
+        if held > most:
+            broken.append(f"{name}: {held} jobs were held at once, and {most} may be")
+    for queue, most, seconds in policies.most_started:
+        started = most_within(of_queue[queue], seconds)
+        if started > most:
+            broken.append(f"{queue}: {started} jobs started within {seconds} s, and {most} may")
+    return broken
+
+
+def most_at_once(history: History, claims: list[Claim]) -> int:
+    """How many jobs were certainly held at one instant."""
+    steps = []
+    for claim in claims:
+        first, last = hold_of(history, claim)
+        if first < last:
+            steps += [(first, 1), (last, -1)]
+    # Who lets go at an instant does so before somebody begins.
+    return max(accumulate(step for _, step in sorted(steps)), default=0)
+
+
+def most_within(claims: list[Claim], seconds: float) -> int:
+    """How many jobs were certainly claimed within one stretch of so many seconds."""
+    by_end = sorted(claims, key=lambda c: c.end)
+    ends = [c.end for c in by_end]
+    found = 0
+    for begin in {c.begin for c in claims}:
+        until = bisect_right(ends, begin + seconds)
+        after = bisect_left(ends, begin)
+        found = max(found, sum(c.begin >= begin for c in by_end[after:until]))
+    return found
 
 
 # Order --------------------------------------------------------------------------------------------
@@ -602,6 +652,7 @@ RULES: dict[str, Callable[[History], list[str]]] = {
     for rule in (
         one_holder,
         one_of_a_key_in_a_claim,
+        within_limits,
         order_per_key,
         parents_first,
         no_job_lost,

@@ -254,6 +254,8 @@ def make_queues(dsn: str) -> None:
             ("singleton", "singleton", "block"),
             ("standard", "standard", "block"),
             ("temp", "standard", "block"),
+            ("gate", "standard", "block"),
+            ("shared", "singleton", "block"),
         ):
             conn.execute(
                 "select pgbaton.create_queue(%s, %s::text::pgbaton.queue_policy,"
@@ -261,6 +263,11 @@ def make_queues(dsn: str) -> None:
                 " retry_backoff => false, lease => '2 s')",
                 [queue, policy, on_exhausted],
             )
+        conn.execute(
+            "select pgbaton.set_queue_limits("
+            "'gate', max_running => 6, rate_count => 40, rate_interval => '1 s')"
+        )
+        conn.execute("select pgbaton.set_queue_limits('shared', key_limit => 2)")
         conn.execute("create role narrowed login in role pgbaton_producer, pgbaton_worker")
         conn.execute("grant pgbaton_monitor to narrowed")
         conn.execute(

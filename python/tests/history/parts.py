@@ -23,6 +23,8 @@ KEYS = {
     "continue": [f"key {n}" for n in range(8)],
     "singleton": [f"key {n}" for n in range(4)],
     "standard": [None],
+    "gate": [None],  # with limits, see controller.py
+    "shared": [f"key {n}" for n in range(3)],
 }
 QUEUES = tuple(KEYS)
 # A queue that is dropped, made again, put in order and out of it meanwhile.
@@ -84,7 +86,7 @@ class Producer:
     def batch(self, queue: str | None = None, key: str | None = None) -> None:
         queue = queue or self.dice.choice(self.queues)
         jobs = self.jobs(queue, 12, key)
-        keys = None if queue == "standard" else [key for _, key in jobs]
+        keys = None if KEYS[queue] == [None] else [key for _, key in jobs]
         self.caller.call(
             "enqueue_batch",
             "select pgbaton.enqueue_batch(%s, array(select jsonb_build_object('uid', u.uid)"
@@ -425,12 +427,12 @@ class Keeper:
         self.caller, self.dice = caller, dice
 
     def run(self) -> None:
-        steps = [self.make, self.drop, self.order, self.change, self.pause]
+        steps = [self.make, self.drop, self.order, self.change, self.pause, self.limit]
         while not self.caller.is_over():
             with suppress(Lost, Refused):
-                self.dice.choices(steps, [3, 1, 4, 3, 1])[0]()
+                self.dice.choices(steps, [3, 1, 4, 3, 1, 2])[0]()
             time.sleep(self.dice.uniform(0, 0.4))
-        for step in (self.resume, self.make):
+        for step in (self.resume, self.make, self.open):
             while not self.caller.is_over("abandon"):
                 with suppress(Lost):
                     with suppress(Refused):
@@ -458,6 +460,15 @@ class Keeper:
         self.about("update_queue", f"%s, {change}")
         self.about("update_queue", "%s, max_lanes => 10000", self.dice.choice(QUEUES))
 
+    def limit(self) -> None:
+        limits = self.dice.choice(
+            ["max_running => 1", "max_running => 9", "rate_count => 3, rate_interval => '0.1 s'"]
+        )
+        self.about("set_queue_limits", self.dice.choice(["%s", f"%s, {limits}"]))
+
+    def open(self) -> None:
+        self.about("set_queue_limits", "%s")
+
     def pause(self) -> None:
         self.about("pause_queue", "%s", "standard")
         time.sleep(self.dice.uniform(0, 0.3))
@@ -468,11 +479,11 @@ class Keeper:
 
 
 # Jobs that nothing but a claim is missing to run, or that run under an ended lease. Left out:
-# queues and keys that are paused, keys that a job holds which waits for its time or failed, and
-# those of which a producer or a deciding worker is still open.
+# queues with limits, queues and keys that are paused, keys that a job holds which waits for its
+# time or failed, and those of which a producer or a deciding worker is still open.
 PROBE = """
     with line as (
-        select q.name as queue, q.policy, s.* from pgbaton.span as s
+        select q.name as queue, q.policy, q.is_limited, s.* from pgbaton.span as s
         inner join pgbaton.queue as q on q.id = s.queue_id and not q.is_paused
     )
     select l.queue, l.singleton_key, l.lo, l.attempt,
@@ -484,14 +495,14 @@ PROBE = """
         end
     from line as l
     where (
-        l.ready
+        (l.ready and not l.is_limited)
         or (l.state in ('active', 'cancelling') and l.lease_until < clock_timestamp())
         or (l.state in ('pending', 'retry', 'unknown_retry') and l.run_at < clock_timestamp()
             and not exists (
                 select from pgbaton.paused_key as p
                 where p.queue_id = l.queue_id and p.singleton_key = l.singleton_key
             ))
-        or (l.state = 'waiting' and not exists (
+        or (l.state = 'waiting' and not l.is_limited and not exists (
             select from pgbaton.span as h
             where h.queue_id = l.queue_id and h.held_key = l.singleton_key
         ) and not exists (

@@ -157,6 +157,56 @@ def test_one_of_a_key_in_a_claim(story: Story) -> None:
     assert story.broken() == {"one_of_a_key_in_a_claim"}
 
 
+def test_no_more_than_max_running(story: Story) -> None:
+    story.enqueue(*range(1, 8), queue="gate")
+    tokens = {story.claim(1, 2, 3, queue="gate"): (1, 2, 3)}
+    tokens[story.claim(4, 5, 6, queue="gate", process="bob")] = (4, 5, 6)
+    for job in (1, 2):
+        story.complete(job, 1)
+    tokens[story.claim(7, queue="gate")] = (7,)
+    for job, token in ((3, 1), (4, 2), (5, 2), (6, 2), (7, 3)):
+        story.complete(job, token, "bob" if token == 2 else "ann")
+    assert story.broken() == set()
+
+
+def test_more_than_max_running(story: Story) -> None:
+    story.enqueue(*range(1, 8), queue="gate")
+    story.claim(1, 2, 3, queue="gate")
+    story.claim(4, 5, 6, 7, queue="gate", process="bob")
+    for job in range(1, 8):
+        story.complete(job, 1 if job < 4 else 2, "ann" if job < 4 else "bob")
+    assert story.broken() == {"within_limits"}
+
+
+def test_more_of_a_key_than_its_limit(story: Story) -> None:
+    story.enqueue(1, 2, 3, queue="shared")
+    for process, job in (("ann", 1), ("bob", 2), ("cat", 3)):
+        story.claim(job, queue="shared", process=process)
+    story.complete(1, 1)
+    story.complete(2, 2, "bob")
+    story.complete(3, 3, "cat")
+    assert story.broken() == {"within_limits"}
+
+
+@pytest.mark.parametrize(("seconds", "broken"), [(0.0, {"within_limits"}), (2.0, set())])
+def test_more_starts_than_the_rate(story: Story, seconds: float, broken: set[str]) -> None:
+    """Claims of a hundredth of a second, six jobs each, which are completed at once."""
+    for turn in range(7):
+        jobs = range(6 * turn + 1, 6 * turn + 7)
+        story.enqueue(*jobs, queue="gate")
+        now = seconds + 10 if turn == 6 else 10 + turn / 10
+        token = story.claim(*jobs, queue="gate")
+        claim = story.calls[-1]
+        story.calls[-1] = replace(claim, begin=now, end=now + 0.01)
+        done = [[job, "ok"] for job in jobs]
+        story.call("complete_jobs", args={"jobs": list(jobs), "token": token}, result=done)
+        story.calls[-1] = replace(story.calls[-1], begin=now + 0.02, end=now + 0.03)
+        story.calls = [
+            replace(c, begin=0.0, end=0.1) if c.name == "enqueue_batch" else c for c in story.calls
+        ]
+    assert story.broken() == broken
+
+
 def test_order_per_key(story: Story) -> None:
     story.enqueue(1)
     story.enqueue(2)
