@@ -24,6 +24,7 @@ declare
     v_picked record;
     v_span pgbaton.span;
     v_spans pgbaton.span[];
+    v_to_share pgbaton.span[];
     v_line record;  -- lane and queue of v_span
     v_first_day date;
     v_last_day date;
@@ -37,6 +38,7 @@ begin
     then
         perform pgbaton._check_claim(worker_id, job_types, batch_size, lease);
     end if;
+    <<batch>>
     loop
         loop
             if v_is_tending then
@@ -56,9 +58,7 @@ begin
                 v_queues.plain_ids, v_queues.limited_ids, job_types, v_tags, v_missing
             );
             exit when v_picked.jobs > 0;
-            if v_is_tending then
-                return;
-            end if;
+            exit batch when v_is_tending;
             v_is_tending := true;  -- nothing is handed out without a look at what may have become due
         end loop;
         if v_token is null then
@@ -128,7 +128,7 @@ begin
         if cardinality(v_picked.los) > 0 then
             v_spans := v_spans || pgbaton._lease_in_order(v_picked.los, worker_id, v_token, v_claimed_at, lease);
             if v_queues.limited_ids is not null then
-                perform pgbaton._share_keys(v_spans);
+                v_to_share := v_to_share || v_spans;
             end if;
         end if;
         select min(s.day), max(s.day) into v_first_day, v_last_day from unnest(v_spans) as s;
@@ -173,6 +173,10 @@ begin
         perform pgbaton._set_aside(v_picked.los);
         v_missing := v_missing - v_claimed;
     end loop;
+    -- At last, so that no job is the second one of its key.
+    if v_to_share is not null then
+        perform pgbaton._share_keys(v_to_share);
+    end if;
 end;
 $$;
 comment on function pgbaton.claim_job_batch(text, text[], text[], text[], integer, interval) is

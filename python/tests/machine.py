@@ -9,6 +9,7 @@ history/ on copies with a planted fault.
 
 from __future__ import annotations
 
+from collections import Counter
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, LiteralString
@@ -114,6 +115,7 @@ class Model:
         self.paused: set[tuple[str, str | None]] = set()
         self.places = 0
         self.hidden: list[Job] = []  # enqueued by the transaction that is open
+        self.max_running: dict[str, int] = {}
 
     def draw(self) -> int:
         self.places += 1
@@ -350,6 +352,16 @@ class Model:
         else:
             job.state = "waiting"
             job.place = job.place if job.queue in FIFO else self.draw()
+
+    def startable(self, jobs: list[Job]) -> int:
+        """How many of these ready jobs the limits of their queues let start."""
+        running = Counter(job.queue for job in self.leased())
+        return sum(
+            min(ready, max(0, self.max_running[queue] - running[queue]))
+            if queue in self.max_running
+            else ready
+            for queue, ready in Counter(job.queue for job in jobs).items()
+        )
 
     def leased(self) -> list[Job]:
         return [j for j in self.jobs.values() if j.state in LEASED]
@@ -682,7 +694,7 @@ class Machine(RuleBasedStateMachine):
             j for j in self.model.jobs.values() if j.ready and (queues is None or j.queue in queues)
         ]
         claimed = [self.model.jobs[row[0]] for row in rows]
-        assert len(claimed) == min(size, len(open_to_all))
+        assert len(claimed) == min(size, self.model.startable(open_to_all))
         assert {j.id for j in claimed} <= {j.id for j in open_to_all}
         self.check_order(claimed, open_to_all)
         for job, (_, attempt, key, token) in zip(claimed, rows, strict=True):
@@ -1062,6 +1074,16 @@ class Machine(RuleBasedStateMachine):
                 " from pgbaton.position_seq"
             )
 
+    @precondition(lambda self: not self.model.hidden)
+    @rule(which=picks, max_running=st.sampled_from([None, 1, 1, 2, 4]))
+    def limit(self, which: int, max_running: int | None) -> None:
+        """Whatever runs at the moment; it waits for open producers of the queue."""
+        queue = self.queue(which)
+        self.rows("select pgbaton.set_queue_limits(%s, max_running => %s)", queue, max_running)
+        self.model.max_running.pop(queue, None)
+        if max_running is not None:
+            self.model.max_running[queue] = max_running
+
     @rule(seconds=st.sampled_from([1, 6, 11, 11, 61, 600]))
     def pass_time(self, seconds: int) -> None:
         self.model.now += seconds
@@ -1108,6 +1130,8 @@ class Machine(RuleBasedStateMachine):
         self.other.commit()
         for queue, key in self.model.paused:
             self.rows("select pgbaton.resume_key(%s, %s)", queue, key)
+        for queue in self.model.max_running:
+            self.rows("select pgbaton.set_queue_limits(%s)", queue)
         assert_sound(self.conn)
         self.conn.execute("update public.clock set instant = instant + interval '1 hour'")
         while token := self.last_claim():
