@@ -11,11 +11,12 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import DEFAULT_DB_ALIAS, close_old_connections, connections, transaction
 from psycopg.conninfo import make_conninfo
 
+from pgbaton._codec import Encode
 from pgbaton.client import Client
 from pgbaton.models import ClaimedJob
 
 
-def client(using: str = DEFAULT_DB_ALIAS) -> Client:
+def client(using: str = DEFAULT_DB_ALIAS, *, encode: Encode | None = None) -> Client:
     """A client on the connection that Django has for this thread.
 
     Its calls are part of `transaction.atomic`, where one is open; else each is a transaction of
@@ -23,6 +24,8 @@ def client(using: str = DEFAULT_DB_ALIAS) -> Client:
 
     Args:
         using (str): alias of the database; default `default`.
+        encode (Callable): makes JSON of payloads and results, as `Client` has it; default they
+            are JSON already.
 
     Returns:
         Client: never to be closed.
@@ -32,7 +35,7 @@ def client(using: str = DEFAULT_DB_ALIAS) -> Client:
     """
     if problem := problem_of(using):
         raise ImproperlyConfigured(problem)
-    return Client(pool=ThreadsConnection(using))
+    return Client(pool=ThreadsConnection(using), encode=encode)
 
 
 def close_connections(job: ClaimedJob) -> Iterator[None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from typing import Any
+from uuid import UUID
 
 import psycopg
 import pytest
@@ -177,6 +178,8 @@ def test_a_client_on_the_connection_of_the_thread(shop: Shop) -> None:
         transaction.set_rollback(True)
     client().enqueue_job("default", 2)
     assert shop.execute("select payload from pgbaton.jobs").fetchall() == [(2,)]
+    job_id = client(encode=str).enqueue_job("default", UUID(int=3))
+    assert client().get_job(job_id).payload == str(UUID(int=3))
     with pytest.raises(ImproperlyConfigured, match="DATABASES has no 'none'"):
         client("none")
 
