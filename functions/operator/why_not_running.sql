@@ -9,6 +9,10 @@ declare
     v_waits constant text := case
         when v_job.state in ('pending', 'waiting') then pgbaton._why_waiting_for(job_id)
     end;
+    v_rate constant text := case
+        when v_queue.is_limited and v_job.holds_key and v_job.state in ('pending', 'retry', 'unknown_retry')
+            then pgbaton._why_key_closed(v_job, v_queue)
+    end;
 begin
     return case
         when v_waits is not null then v_waits
@@ -31,6 +35,7 @@ begin
             job_id, v_job.state, coalesce(' and ' || v_job.resolution, ''), v_job.finished_at
         )
         when v_job.state = 'waiting' then pgbaton._why_waiting(v_job, v_queue)
+        when v_rate is not null then v_rate
         when v_job.run_at > pgbaton._now() then format(
             'Job %s runs not before %s%s.', job_id, v_job.run_at,
             case

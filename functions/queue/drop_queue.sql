@@ -30,6 +30,7 @@ begin
     delete from pgbaton.job_count as c where c.queue_id = v_queue.id;
     delete from pgbaton.key_block as b where b.queue_id = v_queue.id;
     delete from pgbaton.permit as p where p.queue_id = v_queue.id;
+    delete from pgbaton.key_start as k where k.queue_id = v_queue.id;
     delete from pgbaton.queue_limit as l where l.queue_id = v_queue.id;
     delete from pgbaton.lease_loss as l where l.queue_id = v_queue.id;
     delete from pgbaton.watermark as w using pgbaton.lane as l

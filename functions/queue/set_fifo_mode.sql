@@ -22,6 +22,9 @@ begin
     if enabled then
         perform pgbaton._put_in_order(v_queue);
     else
+        if v_queue.is_limited then
+            perform pgbaton._drop_key_limit(v_queue);
+        end if;
         perform pgbaton._give_up_order(v_queue, coalesce(force, false));
     end if;
     update pgbaton.queue as q
@@ -35,4 +38,5 @@ comment on function pgbaton.set_fifo_mode(text, boolean, boolean) is
 enqueue, one of each key holds it (jobs that are running finish side by side, but stand in line when they run
 again; jobs without a key stay unordered). Off: all waiting jobs become claimable, which needs force when
 there are any. Waits for open producers, and reads all live jobs.
-Raises PB001, PB003 (neither standard nor fifo), PB008 (off, with waiting jobs, without force) or 22004.';
+Raises PB001, PB003 (neither standard nor fifo; off, with a rate of each key), PB008 (off, with waiting jobs, without
+force) or 22004.';

@@ -4,7 +4,9 @@ create or replace function pgbaton.set_queue_limits(
     key_limit integer default null,
     rate_count integer default null,
     rate_interval interval default null,
-    rate_burst integer default null
+    rate_burst integer default null,
+    key_rate_count integer default null,
+    key_rate_interval interval default null
 )
 returns void
 language plpgsql volatile security definer
@@ -13,30 +15,33 @@ as $$
 declare
     v_queue pgbaton.queue;
     v_is_changed boolean;
+    v_are_keys_changed boolean;
     v_key_limit integer;  -- as it was
 begin
-    perform pgbaton._check_limits(max_running, key_limit, rate_count, rate_interval, rate_burst);
+    perform pgbaton._check_limits(
+        max_running, key_limit, rate_count, rate_interval, rate_burst, key_rate_count, key_rate_interval
+    );
     v_queue := pgbaton._close_gate(queue, max_running, key_limit);
-    if key_limit is not null and v_queue.policy <> 'singleton' then
-        raise exception using
-            errcode = 'PB003',
-            message = format('queue "%s" has the policy %s, which has no key_limit', queue, v_queue.policy),
-            hint = 'It is for queues of policy singleton: of each key one job runs at a time, or key_limit of them.';
-    end if;
+    perform pgbaton._require_keys(v_queue, key_limit, key_rate_count);
     select l.size into v_key_limit from pgbaton.queue_limit as l where l.queue_id = v_queue.id and l.kind = 'key';
     -- Each of them: what is left out has no limit.
-    select bool_or(pgbaton._set_limit(v_queue.id, l.kind, l.size, l.refill)) into v_is_changed
+    select bool_or(c.is_changed), bool_or(c.is_changed) filter (where c.kind in ('key', 'key_rate'))
+    into v_is_changed, v_are_keys_changed
     from (
-        values
-        ('running'::pgbaton.limit_kind, max_running, null::interval),
-        -- 1 is what the policy has by itself, for jobs that run by more.
-        ('key', case when key_limit > 1 then key_limit when v_key_limit is not null then 1 end, null),
-        ('rate', rate_count, rate_interval),
-        (
-            'burst', case when rate_burst < rate_count then rate_burst end,
-            case when rate_burst < rate_count then rate_interval * (rate_burst::float8 / rate_count) end
-        )
-    ) as l (kind, size, refill);
+        select l.kind, pgbaton._set_limit(v_queue.id, l.kind, l.size, l.refill) as is_changed
+        from (
+            values
+            ('running'::pgbaton.limit_kind, max_running, null::interval),
+            -- 1 is what the policy has by itself, for jobs that run by more.
+            ('key', case when key_limit > 1 then key_limit when v_key_limit is not null then 1 end, null),
+            ('rate', rate_count, rate_interval), ('key_rate', key_rate_count, key_rate_interval),
+            (
+                'burst', case when rate_burst < rate_count then rate_burst end,
+                case when rate_burst < rate_count then rate_interval * (rate_burst::float8 / rate_count) end
+            )
+        ) as l (kind, size, refill)
+        offset 0
+    ) as c;
     if not v_is_changed then
         return;
     end if;
@@ -45,17 +50,24 @@ begin
     )
     where q.id = v_queue.id;
     perform nextval('pgbaton.edge_seq');  -- there are limits: see _finish
+    if v_are_keys_changed then
+        perform pgbaton._let_start(v_queue.id, pgbaton._now());
+    end if;
+    if key_rate_count is null then
+        delete from pgbaton.key_start as k where k.queue_id = v_queue.id;
+    end if;
     if coalesce(v_key_limit, 1) <> coalesce(key_limit, 1) then
         perform pgbaton._fit_keys(v_queue.id);
     end if;
     perform pgbaton._wake_queues(array[v_queue.id]);
     perform pgbaton._audit('set_queue_limits', queue, null, null, nullif(concat_ws(
         ', ', 'max_running ' || max_running, 'key_limit ' || key_limit,
-        'rate ' || rate_count || ' per ' || rate_interval, 'burst ' || rate_burst
+        'rate ' || rate_count || ' per ' || rate_interval, 'burst ' || rate_burst,
+        'rate of each key ' || key_rate_count || ' per ' || key_rate_interval
     ), ''));
 end;
 $$;
-comment on function pgbaton.set_queue_limits(text, integer, integer, integer, interval, integer) is
+comment on function pgbaton.set_queue_limits(text, integer, integer, integer, interval, integer, integer, interval) is
 'Sets all limits of a queue, over all workers; null is no limit, so that a call with the queue alone removes them.
 max_running: at most so many of its jobs are with workers at once, 1 to 1000; a job gives its place back when it ends,
 goes to retry, or its lease ends and it is taken back.
@@ -65,9 +77,12 @@ rate_count, rate_interval: in no interval of that length, wherever it begins, do
 most 1000000, 31 days); each attempt is a start.
 rate_burst: of these at most so many within interval * burst / count; it divides rate_count and is rate_count by
 default.
+key_rate_count, key_rate_interval: the same rate for each singleton_key by itself, at most 100 starts, in a queue of
+policy fifo or singleton; jobs without a key have none. A job that its key keeps from starting is put off until it may:
+that is its run_at then, and it keeps its place and its key.
 A claim hands out as many jobs as all limits allow, at once and exactly; the others stay where they are, at no attempt.
-Lower limits end nothing: no job starts until what runs, or started within the interval, is below them. Waits for
-claims of the queue that are under way; the first max_running or another key_limit also for open producers, and reads
-all live jobs.
-Raises PB001, PB003 (key_limit of another policy), PB009, 22004, 22023 for a bad argument, or 40001 for an older
-snapshot.';
+Lower limits end nothing: no job starts until what runs, or started within the interval, is below them. The next
+claim looks anew at what was put off by a rate of its key that is another one now. Waits for claims of the queue that
+are under way; the first max_running or another key_limit also for open producers, and reads all live jobs.
+Raises PB001, PB003 (key_limit or a rate of each key, of another policy), PB009, 22004, 22023 for a bad argument, or
+40001 for an older snapshot.';

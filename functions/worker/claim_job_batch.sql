@@ -128,6 +128,7 @@ begin
         if cardinality(v_picked.los) > 0 then
             v_spans := v_spans || pgbaton._lease_in_order(v_picked.los, worker_id, v_token, v_claimed_at, lease);
             if v_queues.limited_ids is not null then
+                perform pgbaton._note_starts(v_spans, v_claimed_at);
                 v_to_share := v_to_share || v_spans;
             end if;
         end if;

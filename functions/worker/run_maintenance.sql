@@ -25,7 +25,7 @@ begin
     end if;
     foreach v_step in array array[
         'log of blocked keys', 'dedup ids', 'rows staged by Spark', 'sleepers', 'workers', 'lease losses', 'keys',
-        'sweep', 'clock',
+        'rates of keys', 'sweep', 'clock',
         -- Both may wait: for jobs before keys, as retry_job does.
         'dead letters', 'schedules',
         'note of the time',

@@ -121,7 +121,10 @@ class QueueLimits:
     rate_burst: int | None
     """rate_count if none was given."""
     next_start_at: datetime | None
-    """When the rate lets the next job start; None if it does now, or if there is no rate."""
+    """When the rate of the queue lets the next job start; None if it does now or has none."""
+    key_rate_count: int | None
+    """Starts of each key in any key_rate_interval."""
+    key_rate_interval: timedelta | None
 
 
 @dataclass(frozen=True, slots=True)

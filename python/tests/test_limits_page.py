@@ -24,7 +24,9 @@ def test_its_python(dsn: str) -> None:
     with Client(dsn) as client:
         client.create_queue("mail")
         client.create_queue("webhooks")
-        mail, webhooks = names["protect"](client)
+        client.create_fifo_queue("hooks")
+        hooks, mail, webhooks = names["protect"](client)
     assert (mail.queue, mail.max_running, mail.rate_count) == ("mail", 4, None)
     assert (webhooks.rate_count, webhooks.rate_interval) == (60, timedelta(minutes=1))
     assert webhooks.rate_burst == 10
+    assert (hooks.key_rate_count, hooks.key_rate_interval) == (5, timedelta(seconds=1))

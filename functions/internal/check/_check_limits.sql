@@ -1,5 +1,6 @@
 create or replace function pgbaton._check_limits(
-    max_running integer, key_limit integer, rate_count integer, rate_interval interval, rate_burst integer
+    max_running integer, key_limit integer, rate_count integer, rate_interval interval, rate_burst integer,
+    key_rate_count integer, key_rate_interval interval
 )
 returns void
 language plpgsql immutable parallel safe
@@ -11,24 +12,14 @@ begin
             message = format('max_running of %s or key_limit of %s is out of range', max_running, key_limit),
             hint = 'Pass 1 to 1000, or null for no limit; pgbaton.pause_queue() keeps a queue from starting any.';
     end if;
-    if num_nonnulls(rate_count, rate_interval) = 1 or (rate_count is null and rate_burst is not null) then
+    if rate_count is null and rate_burst is not null then
         raise exception using
             errcode = 'invalid_parameter_value',
-            message = 'a part of the rate is missing',
-            hint = 'Pass rate_count and rate_interval together, or neither; rate_burst only with them.';
+            message = 'a burst without a rate',
+            hint = 'Pass rate_burst only together with rate_count and rate_interval.';
     end if;
-    if rate_count not between 1 and 1000000 then
-        raise exception using
-            errcode = 'invalid_parameter_value',
-            message = format('rate_count of %s is out of range', rate_count),
-            hint = 'Pass 1 to 1000000, or null for no rate.';
-    end if;
-    if rate_interval <= '0' or rate_interval > '31 days' then
-        raise exception using
-            errcode = 'invalid_parameter_value',
-            message = format('rate_interval of %s is out of range', rate_interval),
-            hint = 'Pass an interval above 0, at most 31 days.';
-    end if;
+    perform pgbaton._check_rate('rate', rate_count, rate_interval, 1000000);
+    perform pgbaton._check_rate('key_rate', key_rate_count, key_rate_interval, 100);
     if rate_burst not between 1 and rate_count or rate_count % rate_burst <> 0 then
         raise exception using
             errcode = 'invalid_parameter_value',
@@ -37,5 +28,5 @@ begin
     end if;
 end;
 $$;
-comment on function pgbaton._check_limits(integer, integer, integer, interval, integer) is
+comment on function pgbaton._check_limits(integer, integer, integer, interval, integer, integer, interval) is
 'Raises 22023 for limits of a queue that cannot be.';

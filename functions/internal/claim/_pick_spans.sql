@@ -27,6 +27,9 @@ declare
     v_room bigint;  -- how many jobs of a span may be taken
     v_gate integer;  -- which of limited_ids
     v_admitted bigint[];  -- of each of them; null is none
+    v_later timestamptz;  -- when the rate of its key lets a job start
+    v_later_lanes integer[];  -- of those that it does not now
+    v_next_at timestamptz;  -- the first of these times
 begin
     his := '{}';
     los := '{}';
@@ -103,8 +106,16 @@ begin
                 if v_gate is not null then
                     select a.permits, a.admitted into permits, v_room
                     from pgbaton._admit(limited_ids[v_gate], v_room, coalesce(v_admitted[v_gate], 0), permits) as a;
-                    v_admitted[v_gate] := coalesce(v_admitted[v_gate], 0) + v_room;
                     exit when v_room = 0;
+                    if v_span.held_key <> '' then
+                        v_later := pgbaton._start_later(v_span.lo, limited_ids[v_gate], v_span.held_key);
+                        if v_later is not null then  -- its permit is for the next one
+                            v_later_lanes := v_later_lanes || v_lanes.lane_ids[v_lane];
+                            v_next_at := least(v_next_at, v_later);
+                            continue;
+                        end if;
+                    end if;
+                    v_admitted[v_gate] := coalesce(v_admitted[v_gate], 0) + v_room;
                 end if;
                 los := los || v_span.lo;
                 if v_span.held_key is not null then
@@ -156,6 +167,9 @@ begin
         end;
     end loop;
     jobs := batch_size - greatest(v_missing, 0);
+    if v_later_lanes is not null then
+        perform pgbaton._wake(v_later_lanes, v_next_at);
+    end if;
     has_twins := cardinality(v_keys) > 1
         and cardinality(v_keys) > (select count(distinct k.key) from unnest(v_keys) as k (key));
 end;
@@ -165,4 +179,5 @@ comment on function pgbaton._pick_spans(integer[], integer[], integer[], text[],
 Of standard queues (plain_ids) these are the spans of ready_span that end with lone_his, each of one job without a key
 that nobody had yet, those that end with his, and what was cut off the front of another one.
 Of all others they are the spans that begin with los. jobs: how many they are. has_twins: two of them hold keys of one
-name. permits: what it locked for those of limited queues, see _admit; null if there are none.';
+name. What the rate of its key does not let start is put off, and others are taken.
+permits: what it locked for those of limited queues, see _admit; null if there are none.';

@@ -7,7 +7,9 @@ as $$
 declare
     v_now constant timestamptz := pgbaton._now();
     v_old pgbaton.queue_limit;
-    v_permits constant integer := case kind when 'running' then size when 'key' then 0 else least(size, 100) end;
+    v_permits constant integer := case
+        when kind = 'running' then size when kind in ('rate', 'burst') then least(size, 100) else 0
+    end;
     v_starts pgbaton.permit[];
     v_leased integer := 0;
 begin
@@ -29,7 +31,7 @@ begin
     end if;
     insert into pgbaton.queue_limit (queue_id, kind, size, permits, last_no, refill)
     values (queue_id, kind, size, v_permits, greatest(v_permits, v_leased), refill);
-    if kind = 'key' then
+    if v_permits = 0 then
         return true;
     end if;
     insert into pgbaton.permit (queue_id, kind, no, version, units, used)

@@ -14,6 +14,7 @@ begin
         when 'workers' then delete from pgbaton.worker as w where w.heartbeat_at < at - interval '1 day';
         when 'lease losses' then perform pgbaton._merge_lease_losses();
         when 'keys' then return jsonb_build_object('keys_healed', pgbaton._heal_keys(10000));
+        when 'rates of keys' then perform pgbaton._tidy_key_starts(at);
         when 'sweep' then
             return pgbaton._sweep(not pgbaton._was_maintained(date_bin('10 minutes', at, 'epoch'), at));
         when 'times ahead' then perform pgbaton._forget_times_ahead(at);

@@ -227,6 +227,8 @@ class QueueCalls(Caller):
         rate_count: int | None = None,
         rate_interval: Interval | None = None,
         rate_burst: int | None = None,
+        key_rate_count: int | None = None,
+        key_rate_interval: Interval | None = None,
     ) -> None:
         """Sets all limits of a queue, over all workers; None is no limit.
 
@@ -243,10 +245,15 @@ class QueueCalls(Caller):
             rate_interval (timedelta): above 0, at most 31 days.
             rate_burst (int): of these at most so many within interval * burst / count; a divisor of
                 rate_count, which it is by default.
+            key_rate_count (int): the same for each singleton_key by itself, in a queue of policy
+                fifo or singleton: in no interval of the length of key_rate_interval do more of its
+                jobs start. 1 to 100. A job that has to wait is put off until it may.
+            key_rate_interval (timedelta): above 0, at most 31 days.
 
         Raises:
             UnknownQueue: there is no such queue.
-            InvalidState: key_limit, and its policy is another one than singleton.
+            InvalidState: key_limit, and its policy is another one than singleton; or a rate of each
+                key, and it is neither that nor fifo.
             NotPermitted: grants narrow the role.
             psycopg.errors.InvalidParameterValue: a limit is out of range, or half of a rate.
         """
@@ -258,6 +265,8 @@ class QueueCalls(Caller):
             rate_count=integer(rate_count),
             rate_interval=interval(rate_interval),
             rate_burst=integer(rate_burst),
+            key_rate_count=integer(key_rate_count),
+            key_rate_interval=interval(key_rate_interval),
         )
 
     async def list_queue_limits(self) -> list[QueueLimits]:

@@ -183,6 +183,16 @@ def limit(
         int | None,
         typer.Option("--rate-burst", "--burst", help="Of --rate at most so many close together."),
     ] = None,
+    key_rate_count: Annotated[
+        int | None,
+        typer.Option(
+            "--key-rate-count", "--key-rate", help="Starts of each key in any --key-per, at most."
+        ),
+    ] = None,
+    key_rate_interval: Annotated[
+        str | None,
+        typer.Option("--key-rate-interval", "--key-per", help="Interval, as --per."),
+    ] = None,
     dsn: Dsn = "",
     as_json: AsJson = False,
 ) -> None:
@@ -195,6 +205,8 @@ def limit(
             rate_count=rate_count,
             rate_interval=rate_interval,
             rate_burst=rate_burst,
+            key_rate_count=key_rate_count,
+            key_rate_interval=key_rate_interval,
         )
     print_done({"queue": queue}, f"the limits of queue {queue} are set", as_json)
 
@@ -212,6 +224,8 @@ def limits(dsn: Dsn = "", as_json: AsJson = False) -> None:
         "rate_interval",
         "rate_burst",
         "next_start_at",
+        "key_rate_count",
+        "key_rate_interval",
     ]
     print_rows(rows, columns, as_json, "no queue has limits")
 

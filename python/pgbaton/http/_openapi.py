@@ -60,6 +60,8 @@ LIMITS: dict[str, Schema] = {
         ("rateCount", 1_000_000),
         ("rateInterval", 31 * 86_400_000),
         ("rateBurst", 1_000_000),
+        ("keyRateCount", 100),
+        ("keyRateInterval", 31 * 86_400_000),
     )
 }
 

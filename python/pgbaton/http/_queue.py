@@ -362,6 +362,8 @@ LIMITS = {
     "rateCount": "rate_count",
     "rateInterval": "rate_interval",
     "rateBurst": "rate_burst",
+    "keyRateCount": "key_rate_count",
+    "keyRateInterval": "key_rate_interval",
 }
 MOST_LIMIT = 2**31 - 1
 
@@ -383,24 +385,29 @@ def limits_of(body: dict[str, Any]) -> dict[str, Any]:
     """What set_queue_limits calls it; null is no limit."""
     return {
         LIMITS[name]: milliseconds(name, part)
-        if name == "rateInterval"
+        if name.endswith("Interval")
         else whole(name, part, 1, MOST_LIMIT)
         for name, part in body.items()
         if part is not None
     }
 
 
+def in_milliseconds(interval: timedelta | None) -> int | None:
+    return None if interval is None else interval // timedelta(milliseconds=1)
+
+
 def limits_message(found: QueueLimits | None) -> dict[str, Any]:
     """Null is no limit."""
     if found is None:
         return dict.fromkeys((*LIMITS, "running", "nextStartAt"))
-    interval = found.rate_interval
     return {
         "maxRunning": found.max_running,
         "keyLimit": found.key_limit,
         "rateCount": found.rate_count,
-        "rateInterval": None if interval is None else interval // timedelta(milliseconds=1),
+        "rateInterval": in_milliseconds(found.rate_interval),
         "rateBurst": found.rate_burst,
+        "keyRateCount": found.key_rate_count,
+        "keyRateInterval": in_milliseconds(found.key_rate_interval),
         "running": found.running,
         "nextStartAt": epoch(found.next_start_at) if found.next_start_at else None,
     }

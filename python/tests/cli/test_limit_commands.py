@@ -14,10 +14,11 @@ PAGE = _assemble.source_root() / "docs" / "limits.md"
 
 def test_the_commands_of_the_page(client: Client, run: Command) -> None:
     client.create_queue("webhooks")
+    client.create_fifo_queue("hooks")
     [block] = re.findall(r"```sh\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
     for line in block.splitlines():
         said = run.out(*shlex.split(line)[1:])
-    assert all(word in said for word in ("mail", "webhooks", "60", "10"))
+    assert all(word in said for word in ("mail", "webhooks", "60", "10", "key rate", "1.0s"))
 
 
 def test_what_is_left_out_has_no_limit(client: Client, run: Command) -> None:

@@ -643,6 +643,18 @@ def test_the_limits_of_a_queue_are_shown(page: Page, client: Client, queue: str)
     expect(line).not_to_contain_text("run ·")
 
 
+def test_the_rate_of_each_key_is_shown(page: Page, client: Client, queue: str) -> None:
+    client.drop_queue(queue)
+    client.create_fifo_queue(queue)
+    client.set_queue_limits(queue, key_rate_count=1, key_rate_interval="1 hour")
+    _, second = client.enqueue_batch(queue, range(2), ["ann", "ann"])
+    [job] = client.claim_job_batch("w", [queue])
+    client.complete_job(job.id, lease_token=job.lease_token)
+    expect(row(page, "queues", queue)).to_contain_text("fifo · 1 of a key in 1 h")
+    assert client.claim_job_batch("w", [queue]) == []
+    expect(show_job(page, second).locator(".why")).to_contain_text('of its key "ann"')
+
+
 def test_latencies_are_histograms(page: Page, client: Client, queue: str) -> None:
     client.enqueue_batch(queue, range(40))
     jobs = client.claim_job_batch("w", [queue], batch_size=40)

@@ -20,6 +20,8 @@ NONE = dict.fromkeys(
         "rateCount",
         "rateInterval",
         "rateBurst",
+        "keyRateCount",
+        "keyRateInterval",
         "running",
         "nextStartAt",
     )
@@ -116,6 +118,8 @@ def test_limits_are_set_shown_and_removed(gateway: Served, path: str) -> None:
         "rateCount": 1,
         "rateInterval": 3_600_000,
         "rateBurst": 1,
+        "keyRateCount": None,
+        "keyRateInterval": None,
         "running": None,
     }
     assert polled(gateway, path) is None
@@ -126,6 +130,9 @@ def test_a_limit_of_each_key(gateway: Served, client: Client, path: str, queue: 
     assert gateway.status("PUT", f"{path}/limits", json={"keyLimit": 2}) == 409
     client.create_queue(f"{queue} s", "singleton")
     assert set_limits(gateway, f"/{queue} s/api/queue", keyLimit=2)["keyLimit"] == 2
+    rate = {"keyRateCount": 5, "keyRateInterval": 1500}
+    assert gateway.status("PUT", f"{path}/limits", json=rate) == 409
+    assert set_limits(gateway, f"/{queue} s/api/queue", **rate) == NONE | rate
 
 
 @pytest.mark.parametrize(
@@ -138,6 +145,8 @@ def test_a_limit_of_each_key(gateway: Served, client: Client, path: str, queue: 
         ({"rateCount": 1}, "rate"),
         ({"rateCount": 3, "rateInterval": 1000, "rateBurst": 2}, "burst"),
         ({"rateCount": 3, "rateInterval": 0}, "rate_interval"),
+        ({"keyRateCount": 101, "keyRateInterval": 1}, "key_rate_count"),
+        ({"keyRateInterval": 1000}, "key rate"),
         ({"perKey": 1}, "the body has 'perKey'"),
     ],
 )

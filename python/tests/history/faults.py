@@ -400,6 +400,41 @@ FAULTS = [
         "a_rate_counts_starts",
     ),
     Fault(
+        "the rate of a key is one too many",
+        "_opens_at",
+        (("cardinality(w.starts) >= size", "cardinality(w.starts) > size"),),
+        "a_rate_of_a_key_counts_its_starts",
+    ),
+    Fault(
+        "a key opens too early",
+        "_opens_at",
+        (("pgbaton._after(u.at, refill)", "pgbaton._after(u.at, refill * 0.9)"),),
+        "a_rate_of_a_key_counts_its_starts",
+    ),
+    Fault(
+        "a start of a key forgets those before",
+        "_note_starts",
+        (("limit s.size - 1", "limit 0"),),
+        "a_rate_of_a_key_counts_its_starts",
+    ),
+    Fault(
+        "who is put off hides those behind it",
+        "_pick_spans",
+        (
+            (
+                "v_later); continue;",
+                "v_later); exit;",
+            ),
+        ),
+        "a_rate_of_a_key_counts_its_starts",
+    ),
+    Fault(
+        "who was put off stays so when the rate goes",
+        "_let_start",
+        (("put_off_until > put_off_beyond", "put_off_until < put_off_beyond"),),
+        "a_rate_of_a_key_counts_its_starts",
+    ),
+    Fault(
         "a key is never full",
         "_is_full",
         (("v_key_limit <= (", "v_key_limit + 99 <= ("),),

@@ -286,6 +286,33 @@ def a_rate_counts_starts(open_session: Open) -> None:
         assert db.claim("q", 2) == {}
 
 
+def a_rate_of_a_key_counts_its_starts(open_session: Open) -> None:
+    db = open_session()
+    with Clock(db.conn) as clock:
+        clock.skip_midnight()
+        db.rows("select pgbaton.create_fifo_queue('q')")
+        limits = "key_rate_count => 2, key_rate_interval => '10 s'"
+        db.rows(f"select pgbaton.set_queue_limits('q', {limits})")
+        db.enqueue_batch("q", 10, ["a", "c"] * 5)
+
+        def start(most: int) -> list[int]:
+            held = db.claim("q", most)
+            db.complete(held)
+            return list(held)
+
+        assert len(start(2)) == 2
+        clock.advance("9.5 s")
+        assert len(start(2)) == 2
+        other = db.enqueue("q", "b")
+        assert start(1) == [other], "a and c stand in front and are put off"
+        assert start(2) == []
+        clock.advance("0.5 s")
+        assert len(start(2)) == 2
+        assert start(2) == []
+        db.rows("select pgbaton.set_queue_limits('q')")
+        assert len(start(2)) == 2
+
+
 def of_a_key_no_more_than_its_limit_run(open_session: Open) -> None:
     db = open_session()
     db.rows("select pgbaton.create_queue('q', 'singleton')")

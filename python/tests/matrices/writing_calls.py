@@ -298,6 +298,8 @@ RECIPES: dict[str, dict[str, str]] = {
     "set_queue_limits": {
         "": "select pgbaton.set_queue_limits(%(queue)s, 1000, null, 1000000, '1 hour')",
         "none": "select pgbaton.set_queue_limits(%(queue)s)",
+        "of keys": "select pgbaton.set_queue_limits("
+        "%(queue)s, key_rate_count => 100, key_rate_interval => '1 s')",
     },
     "set_fifo_mode": {
         "off": "select pgbaton.set_fifo_mode(%(queue)s, false, true)",

@@ -139,6 +139,21 @@ WAYS: dict[str, tuple[str, list[str], int]] = {
         [PLAIN, claim(), COMPLETE, "perform pg_temp.pass('1 s') |"],
         1,
     ),
+    "a rate of each key": (
+        f"{FIFO}; perform pgbaton.set_queue_limits("
+        "'q', key_rate_count => 1, key_rate_interval => '1 s')",
+        [
+            "perform pgbaton.enqueue_job('q', singleton_key => 'k' || n)"
+            " from generate_series(1, 2) |",
+            claim(),
+            COMPLETE,
+            "perform from pgbaton.claim_job_batch('w', '{q}')",
+            "perform pg_temp.pass('1 s') |",
+            claim(),
+            COMPLETE,
+        ],
+        2,
+    ),
     "key_limit, many keys": (
         "perform pgbaton.create_queue('q', 'singleton', max_attempts => null);"
         " perform pgbaton.set_queue_limits('q', key_limit => 3)",

@@ -393,6 +393,37 @@ def test_r05_each_queue_has_its_own(db: Session) -> None:
         assert len(db.claim(queue)) == 1
 
 
+def test_r04_a_key_that_is_used_up_stops_no_other(db: Session, clock: Clock) -> None:
+    """And who sleeps wakes when the first of the keys opens."""
+    clock.skip_midnight()
+    limited(db, "key_rate_count => 1, key_rate_interval => '1 minute'", "fifo")
+    for key in ("a", "a", "b", "b"):
+        db.enqueue("q", key)
+    db.complete(db.claim("q", 1))
+    clock.advance("20 s")
+    held = db.claim("q")
+    assert len(held) == 1, "a is in front, b starts"
+    db.complete(held)
+    assert db.claim("q") == {}
+    for _ in range(3):
+        wait = db.one("select wait from pgbaton.wait_for_jobs('w', '{q}', max_wait => '1 hour')")
+    assert wait == timedelta(seconds=40)
+
+
+def test_r05_each_key_has_its_own(db: Session) -> None:
+    """Jobs without a key: the rate of the queue alone."""
+    limits: LiteralString = (
+        "key_limit => 9, key_rate_count => 1, key_rate_interval => '1 hour',"
+        " rate_count => 5, rate_interval => '1 hour'"
+    )
+    limited(db, limits, "singleton")
+    db.enqueue_batch("q", 8, ["a", "a", "b", None, None, None, None, None])  # type: ignore[list-item]
+    for _ in range(8):
+        db.claim("q")
+    started = "select singleton_key, count(*) from pgbaton.held_span group by 1 order by 1"
+    assert db.rows(started) == [("", 3), ("a", 1), ("b", 1)]
+
+
 def test_r06_to_wait_is_no_attempt(db: Session, clock: Clock) -> None:
     clock.skip_midnight()
     limited(db, "rate_count => 1, rate_interval => '1 minute'")
@@ -447,6 +478,17 @@ def test_r10_a_rate_is_no_concurrency_of_one(db: Session, open_session: Open) ->
     assert [len(worker.claim("q", 1)) for worker in workers] == [1] * 10
 
 
+def test_r10_a_rate_of_a_key_is_no_concurrency_of_one(db: Session, open_session: Open) -> None:
+    limited(db, "key_rate_count => 1, key_rate_interval => '10 s'", "fifo")
+    for n in range(10):
+        db.enqueue("q", f"key {n}")
+    workers = [open_session() for _ in range(10)]
+    for worker in workers:
+        worker.begin()
+        worker.never_waits()
+    assert [len(worker.claim("q", 1)) for worker in workers] == [1] * 10
+
+
 def test_r11_nobody_has_to_open_it_again(db: Session, clock: Clock) -> None:
     """A time in a row, looked at by each claim: whoever dies meanwhile."""
     clock.skip_midnight()
@@ -468,3 +510,25 @@ def test_r12_a_rare_rate_is_exact(db: Session, clock: Clock) -> None:
         clock.advance("59 minutes 59 seconds")
         assert db.rows("select id from pgbaton.claim_job_batch('w', batch_size => 100)") == []
         clock.advance("1 second")
+
+
+def test_r12_a_rate_of_many_keys_is_exact(db: Session, clock: Clock) -> None:
+    """What a key has started is forgotten when all of its rate is free again, and not before."""
+    clock.skip_midnight()
+    limited(db, "key_rate_count => 1, key_rate_interval => '1 hour'", "fifo")
+    keys = [f"key {n}" for n in range(2000)]
+    db.enqueue_batch("q", 4000, keys + keys)
+    db.complete(db.claim("q", 4000))
+    assert db.claim("q", 4000) == {}
+    clock.advance("59 minutes 59 seconds")
+    db.rows("select pgbaton.run_maintenance()")
+    assert db.claim("q", 4000) == {}
+    assert db.one("select count(*) from pgbaton.key_start") == 2000
+    clock.advance("1 second")
+    db.rows("select pgbaton.run_maintenance()")
+    assert db.one("select count(*) from pgbaton.key_start") == 0
+    started = 0
+    for _ in range(20):  # upkeep makes 200 due at a time
+        started += len(db.claim("q", 4000))
+        clock.advance("0.2 s")
+    assert started == 2000

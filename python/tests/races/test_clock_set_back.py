@@ -28,6 +28,7 @@ MENDED = {
     ("counted_day", "counted_at"),
     ("counted_day", "next_at"),
     ("key_block", "noted_at"),
+    ("key_start", "put_off_until"),
 }
 KEPT_FOR_LONGER = {
     ("job_history", "finished_at"),
@@ -38,7 +39,7 @@ KEPT_FOR_LONGER = {
     ("key_block", "ended_at"),
 }
 """Retention counts from there: such rows go as much later as the clock was ahead."""
-HARMLESS = {("permit", "free_at"), ("job", "waits_since")}
+HARMLESS = {("permit", "free_at"), ("key_start", "last_at"), ("job", "waits_since")}
 """One that is ahead counts as past (test_r02_...), or bounds a debounce later than it would."""
 ONLY_SHOWN = {
     ("audit", "at"),

@@ -589,3 +589,324 @@ class Player:
         for job, token in self.held.items():
             self.end_job(job, token, "release")
         self.held = {}
+
+
+# A rate of each key
+
+KEYED = ("fifo", "singleton")
+ONE_AN_HOUR: LiteralString = "key_rate_count => 1, key_rate_interval => '1 hour'"
+
+
+def info(db: Session, job: int) -> tuple[str, int, datetime | None]:
+    return db.rows("select state, attempt, run_at from pgbaton.get_job(%s)", job)[0]  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("policy", KEYED)
+def test_two_claims_beside_the_rate_of_a_key(
+    db: Session, open_session: Open, sound: Sound, policy: str, level: str
+) -> None:
+    """Neither waits, whether the other one starts a job of a key or puts it off."""
+    create(db, policy, ONE_AN_HOUR)
+    for key in ("a", "a", "b", "c"):
+        db.enqueue("q", key)
+    db.complete(db.claim("q", 1))
+    sessions = [open_session() for _ in range(3)]
+    for session in sessions:
+        session.never_waits()
+        session.begin_with_snapshot(level)
+    taken = [session.claim("q", 1) for session in sessions]
+    assert [len(jobs) for jobs in taken] == [1, 1, 0], "b, which passes a by, and c"
+    refused = {session.refusal("commit") for session in sessions}
+    if level == "serializable":
+        assert refused <= {None, "40001"}
+    else:
+        assert refused == {None}
+        assert db.one("select count(*) from pgbaton.span where run_at > pgbaton._now()") == 1
+    sound()
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("policy", KEYED)
+def test_a_start_that_an_older_snapshot_does_not_see(
+    db: Session, open_session: Open, sound: Sound, policy: str, level: str
+) -> None:
+    create(db, policy, ONE_AN_HOUR)
+    job = db.enqueue("q", "a")
+    old = open_session()
+    old.begin_with_snapshot(level)
+    token = db.claim("q")[job]
+    db.rows("select pgbaton.fail_job(%s, 'broke', %s, true, '0')", job, token)
+    claim = "select count(*) from pgbaton.claim_job_batch('old', '{q}')"
+    if level == "read committed":
+        assert old.one(claim) == 0
+        old.commit()
+    else:
+        assert old.refusal(claim) == "40001"
+        old.rollback()
+    assert info(db, job)[:2] == ("retry", 1)
+    sound()
+
+
+@pytest.mark.parametrize("policy", KEYED)
+def test_a_claim_that_is_rolled_back_has_started_nothing(
+    db: Session, open_session: Open, sound: Sound, policy: str
+) -> None:
+    """Nor has one whose session dies."""
+    create(db, policy, ONE_AN_HOUR)
+    first, second = db.enqueue("q", "a"), db.enqueue("q", "a")
+    dying, other = open_session(), open_session()
+    dying.begin()
+    assert list(dying.claim("q")) == [first]
+    db.one("select pg_terminate_backend(%s, 10000)", dying.pid)
+    held = db.claim("q")
+    assert list(held) == [first]
+    db.complete(held)
+    other.begin()
+    assert other.claim("q") == {}, "puts the second one off"
+    assert info(other, second)[2] is not None
+    other.rollback()
+    assert info(db, second)[2] is None
+    assert db.claim("q") == {}
+    assert info(db, second)[2] is not None
+    sound()
+
+
+def test_a_lease_that_ends_leaves_its_start(db: Session, clock: Clock, sound: Sound) -> None:
+    clock.skip_midnight()
+    create(db, "fifo", "key_rate_count => 2, key_rate_interval => '1 minute'")
+    job = db.enqueue("q", "a")
+    for advance, count in (
+        ("0", 1),
+        ("11 s", 1),
+        ("11 s", 0),
+        ("37 s", 0),
+        ("1 s", 1),
+        ("10 s", 0),
+    ):
+        clock.advance(advance)
+        assert len(db.claim("q", 1, "10 s")) == count, advance
+    assert info(db, job)[1] == 3
+    sound()
+
+
+@pytest.mark.parametrize("change", ["removed", "raised"])
+def test_a_rate_of_keys_that_goes_waits_for_who_puts_off(
+    db: Session, open_session: Open, sound: Sound, change: str
+) -> None:
+    create(db, "fifo", ONE_AN_HOUR)
+    job, _ = db.enqueue("q", "a"), db.enqueue("q", "b")
+    db.complete(db.claim("q", 1))
+    job = db.enqueue("q", "a")
+    claiming = open_session()
+    claiming.begin()
+    assert len(claiming.claim("q")) == 1
+    assert info(claiming, job)[2] is not None
+    limits = ", key_rate_count => 2, key_rate_interval => '1 hour'" if change == "raised" else ""
+    changing = db.start(f"select pgbaton.set_queue_limits('q'{limits})")
+    changing.until_blocked(claiming)
+    claiming.commit()
+    changing.rows()
+    assert list(db.claim("q")) == [job]
+    sound()
+
+
+@pytest.mark.parametrize(
+    "was", ["key_rate_count => 5, key_rate_interval => '1 hour'", "max_running => 9"]
+)
+def test_a_claim_under_way_obeys_the_rate_of_keys_that_is_set_meanwhile(
+    db: Session, gate: Session, open_session: Open, sound: Sound, was: LiteralString
+) -> None:
+    create(db, "fifo", was)
+    for key in ("a", "a", "b"):
+        db.enqueue("q", key)
+    other = open_session()
+    waiting = db.start("select singleton_key from pgbaton.claim_job_batch('w', '{q}')")
+    waiting.until_blocked(gate)
+    other.rows(f"select pgbaton.set_queue_limits('q', {ONE_AN_HOUR})")
+    assert other.complete(other.claim("q", 1)) == ["ok"]
+    gate.commit()
+    assert waiting.rows() == [("b",)]
+    sound()
+
+
+def test_the_first_rate_of_keys_beside_a_claim_that_knows_of_none(
+    db: Session, gate: Session, open_session: Open, sound: Sound
+) -> None:
+    db.rows("select pgbaton.create_fifo_queue('q')")
+    job = db.enqueue("q", "a")
+    other = open_session()
+    waiting = db.start("select id from pgbaton.claim_job_batch('w', '{q}')")
+    waiting.until_blocked(gate)
+    other.rows(f"select pgbaton.set_queue_limits('q', {ONE_AN_HOUR})")
+    gate.commit()
+    assert waiting.refusal() == "40001"
+    assert list(db.claim("q")) == [job]
+    sound()
+
+
+@pytest.mark.parametrize("end", ["commit", "rollback"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        "select pgbaton.reschedule_job('q', %s)",
+        "select pgbaton.change_priority('q', %s, 50)",
+        "select pgbaton.delete_job('q', %s)",
+    ],
+)
+def test_an_operator_beside_a_claim_that_puts_off(
+    db: Session, open_session: Open, sound: Sound, call: LiteralString, end: str
+) -> None:
+    """The call waits for the claim, and lets nothing start."""
+    create(db, "fifo", ONE_AN_HOUR)
+    db.enqueue("q", "a")
+    db.complete(db.claim("q"))
+    job = db.enqueue("q", "a")
+    behind = db.enqueue("q", "a")
+    claiming = open_session()
+    claiming.begin()
+    assert claiming.claim("q") == {}
+    moving = db.start(call, job)
+    moving.until_blocked(claiming)
+    claiming.end(end)
+    moving.rows()
+    assert db.claim("q") == {}
+    first = behind if "delete" in call else job
+    assert info(db, first)[:2] == ("pending", 0)
+    assert info(db, first)[2] is not None
+    sound()
+
+
+def test_upkeep_and_a_claim_beside_the_row_of_one_key(
+    db: Session, open_session: Open, clock: Clock, sound: Sound
+) -> None:
+    """Neither waits when the interval of a key is over, and one row is left."""
+    clock.skip_midnight()
+    create(db, "fifo", "key_rate_count => 1, key_rate_interval => '1 minute'")
+    for _ in range(3):
+        db.enqueue("q", "a")
+    db.complete(db.claim("q"))
+    clock.advance("1 minute")
+    upkeep = open_session()
+    upkeep.begin()
+    assert "failed" not in upkeep.one("select pgbaton.run_maintenance()")
+    db.never_waits()
+    held = db.claim("q")
+    assert len(held) == 1
+    upkeep.commit()
+    assert db.one("select count(*) from pgbaton.key_start") == 1
+    db.complete(held)
+    assert db.claim("q") == {}
+    sound()
+
+
+def test_who_sleeps_past_the_time_of_a_key_is_woken(db: Session, open_session: Open) -> None:
+    """Somebody else put its job off, and may be busy when it is due."""
+    limits: LiteralString = "max_running => 2, key_rate_count => 1, key_rate_interval => '5 s'"
+    create(db, "fifo", limits)
+    first, second = db.enqueue("q", "a"), db.enqueue("q", "b")
+    held = db.claim("q", 2)
+    put_off, other = db.enqueue("q", "a"), db.enqueue("q", "d")
+    db.complete({first: held[first]})
+    assert list(db.claim("q", 1)) == [other], "the second one of a stands behind it"
+    last = db.enqueue("q", "e")
+    for n in range(4):
+        sleeper = open_session()
+        for _ in range(3):
+            sleeper.rows("select * from pgbaton.wait_for_jobs(%s, '{q}')", f"sleeper {n}")
+    assert db.one("select min(asleep_until) > pgbaton._now() + '10 s' from pgbaton.sleeper")
+    db.complete({second: held[second]})
+    assert db.one("select count(*) from pgbaton.sleeper") == 2, "two come for one place"
+    assert list(db.claim("q")) == [last]
+    assert info(db, put_off)[2] is not None
+    assert db.one("select count(*) from pgbaton.sleeper") == 0
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("policy", KEYED)
+def test_no_window_of_a_key_has_more_starts_and_none_starts_later_than_it_may(
+    db: Session, clock: Clock, sound: Sound, policy: str, seed: int
+) -> None:
+    clock.skip_midnight()
+    dice = random.Random(f"{policy} {seed}")  # noqa: S311
+    count, length = dice.choice([(1, 3.0), (2, 5.0), (5, 4.0), (3, 0.7)])
+    limits = f"key_rate_count => {count}, key_rate_interval => '{length} s'"
+    if policy == "singleton":
+        limits += f", key_limit => {dice.choice([1, 2, 3])}"
+    create(db, policy, limits)  # type: ignore[arg-type]
+    db.rows(
+        "select pgbaton.update_queue('q', lease => '4 s', max_attempts => null,"
+        " retry_backoff => false, retry_delay => '0')"
+    )
+    keys = "abcd"
+    db.enqueue_batch("q", 120, [key for key in keys for _ in range(30)])
+    starts: dict[str, list[datetime]] = {key: [] for key in keys}
+    held: dict[int, int] = {}
+    for _ in range(120):
+        size = dice.choice([1, 2, 100])
+        claimed = db.rows(
+            "select id, lease_token, singleton_key, claimed_at from pgbaton.claim_job_batch("
+            "'w', '{q}', batch_size => %s)",
+            size,
+        )
+        now = db.one("select pgbaton._now()")
+        for job, token, key, at in claimed:
+            held[job] = token
+            starts[key].append(at)
+        if policy == "fifo" and len(claimed) < size:
+            idle = {
+                key
+                for (key,) in db.rows(
+                    "select singleton_key from pgbaton.span group by 1"
+                    " having not bool_or(state in ('active', 'cancelling'))"
+                )
+            }
+            for key in idle:
+                newest = [at for at in starts[key] if at + timedelta(seconds=length) > now]
+                assert len(newest) >= count, f"{key} may start and does not"
+        for job in dice.sample(sorted(held), len(held) // 2):
+            token = held.pop(job)
+            act = dice.choice(["complete", "complete", "fail", "release", "lose"])
+            if act == "complete":
+                db.rows("select * from pgbaton.complete_jobs(%s, %s)", [job], token)
+            elif act == "release":
+                db.rows("select * from pgbaton.release_jobs(%s, %s)", [job], token)
+            elif act == "fail":
+                db.rows(
+                    "select * from pgbaton.fail_jobs(%s::bigint[], '{broke}', %s)", [job], token
+                )
+        if dice.random() < 0.2:
+            db.rows("select pgbaton.run_maintenance()")
+        clock.advance(f"{dice.choice([0.05, 0.3, 1, length / count])} s")
+    most = [most_in_a_window(starts[key], timedelta(seconds=length)) for key in keys]
+    assert max(most) == count
+    sound()
+
+
+def test_keys_that_wait_are_not_passed(db: Session, open_session: Open) -> None:
+    """R04, R12: a claim reads no more with a thousand keys that are used up than with ten."""
+    reads: LiteralString = """
+        select coalesce(sum(pg_stat_get_xact_blocks_fetched(c.oid)), 0)::int from pg_class as c
+        where c.relnamespace = 'pgbaton'::regnamespace
+    """
+    read = []
+    for number in (10, 1000):
+        queue = f"q{number}"
+        create(db, "fifo", ONE_AN_HOUR, queue)
+        keys = [f"k{n}" for n in range(number)]
+        db.enqueue_batch(queue, 2 * number, keys + keys)
+        db.complete(db.claim(queue, number))
+        assert db.claim(queue, number) == {}
+        for _ in range(2):
+            db.enqueue(queue, "free")
+            db.begin()
+            before = db.one(reads)
+            held = db.claim(queue, 10)
+            after = db.one(reads)
+            db.commit()
+            assert len(held) == 1
+            db.complete(held)
+            db.rows("delete from pgbaton.key_start where singleton_key = 'free'")
+            db.rows("select pgbaton.run_maintenance()")
+        read.append(after - before)
+    assert read[1] <= read[0] + 20, read

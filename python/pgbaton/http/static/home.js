@@ -111,6 +111,7 @@ function limitWords(limit) {
     limit.max_running === null ? null : `${number(limit.running)} of ${number(limit.max_running)} run`,
     limit.rate_count === null ? null : `${number(limit.rate_count)} in ${duration(limit.rate_interval)}${next}`,
     limit.key_limit === null ? null : `${number(limit.key_limit)} of a key`,
+    limit.key_rate_count === null ? null : `${number(limit.key_rate_count)} of a key in ${duration(limit.key_rate_interval)}`,
   ];
 }
 
