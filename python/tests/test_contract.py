@@ -504,6 +504,8 @@ def bury(client: Client) -> None:
     some = JobSearch(queue="letters", payload={"n": 3}, created_after=start)
     found = client.act_on_jobs("retry", some, "why", max_rows=5, after="0/0", dry_run=True)
     assert (found.done, found.passed_over, found.next_after) == (1, 0, None)
+    found = client.act_on_jobs("reschedule", some, dry_run=True, run_at=start)
+    assert found.done == client.act_on_jobs("prioritize", some, dry_run=True, priority=7).done == 0
 
     again = client.requeue_dead_job(ids[0])
     assert client.get_job(again).payload == {"n": 0}

@@ -6,6 +6,7 @@ declare
     v_possible constant jsonb := case
         when action in ('retry', 'skip', 'requeue') then jsonb '["failed"]'
         when action = 'cancel' then '["waiting", "pending", "active", "retry", "unknown_retry", "cancelling"]'
+        when action in ('reschedule', 'prioritize') then '["waiting", "pending", "retry", "unknown_retry"]'
         when action = 'delete' then '["waiting", "pending", "retry", "unknown_retry", "failed"]'
         when action = 'erase' then
             '["failed", "given_up", "completed", "stopped", "unscheduled", "unknown_stopped"]'
@@ -16,7 +17,7 @@ begin
         raise exception using
             errcode = 'invalid_parameter_value',
             message = format('the action is %L', action),
-            hint = 'The actions are retry, skip, requeue, cancel, delete and erase.';
+            hint = 'The actions are retry, skip, requeue, reschedule, prioritize, cancel, delete and erase.';
     end if;
     if filter - 'extra_attempts' = '{}' then
         raise exception using

@@ -270,20 +270,25 @@ class OperatorCalls(Caller):
         max_rows: int | None = None,
         after: str | None = None,
         dry_run: bool | None = None,
+        run_at: datetime | None = None,
+        priority: int | None = None,
     ) -> JobActions:
         """Does one thing with the jobs that fit a filter, the oldest first, in bounded steps.
 
         Go on with next_after until it is None. The audit keeps each call.
 
         Args:
-            action (str): retry (failed jobs, in place), skip or requeue (failed jobs), cancel
-                (live jobs that have not failed), delete (jobs that do not run) or erase (failed
-                and ended ones, for good). Jobs in other states are passed by.
+            action (str): retry (failed jobs, in place), skip or requeue (failed jobs), reschedule
+                or prioritize (jobs that nobody has claimed, or that wait for their time or a
+                retry), cancel (live jobs that have not failed), delete (jobs that do not run) or
+                erase (failed and ended ones, for good). Jobs in other states are passed by.
             filter (JobSearch): a dict with what all of them must fit; not empty.
             reason (str): for the audit; default none.
             max_rows (int): jobs at most, 1 to 1,000, with dry_run to 10,000; default 100.
             after (str): next_after of the call before, with the same filter; default none.
             dry_run (bool): only count them; default false.
+            run_at (datetime): for reschedule, with a time zone; default at once.
+            priority (int): for prioritize, which needs one.
 
         Returns:
             JobActions: with how many it was done, and where to go on.
@@ -291,8 +296,8 @@ class OperatorCalls(Caller):
         Raises:
             UnknownQueue: there is no such queue.
             NotPermitted: grants narrow the role.
-            psycopg.errors.InvalidParameterValue: an unknown key or action, or a value out of
-                range.
+            psycopg.errors.InvalidParameterValue: an unknown key or action, a value out of range, or
+                one of another action.
         """
         return await self._row(
             JobActions,
@@ -302,6 +307,8 @@ class OperatorCalls(Caller):
             max_rows=integer(max_rows),
             after=text(after),
             dry_run=boolean(dry_run),
+            run_at=instant(run_at),
+            priority=integer(priority),
         )
 
     async def skip_job(self, queue: str, job_id: int, reason: str | None = None) -> None:

@@ -140,15 +140,17 @@ def act(
     dry_run: bool,
     yes: bool,
     as_json: bool,
+    **move: Any,
 ) -> None:
     """Does one thing with all jobs that fit, step by step: counted before, asked, counted after.
 
-    `what` is the word for what was done.
+    `what` is the word for what was done, `move` where to.
     """
     if not search.keys() - {"extra_attempts"}:
         raise typer.BadParameter("pass ids, or say which jobs: --queue, --state, --error, …")
     if dry_run or not yes:
-        count = sum(step.done for step in _steps(client, action, search, None, COUNTED, True))
+        steps = _steps(client, action, search, None, COUNTED, True, move)
+        count = sum(step.done for step in steps)
         if dry_run:
             print_done({"jobs": count}, f"would {action} {jobs_text(count)}", as_json)
             return
@@ -160,7 +162,7 @@ def act(
     with progress() as bar:
         task = bar.add_task(what, total=None)
         try:
-            for step in _steps(client, action, search, reason, STEP, False):
+            for step in _steps(client, action, search, reason, STEP, False, move):
                 done += step.done
                 passed_over += step.passed_over
                 bar.update(task, completed=done)
@@ -184,12 +186,18 @@ def _warning(action: str) -> str:
 
 
 def _steps(
-    client: Client, action: str, search: JobSearch, reason: str | None, size: int, dry_run: bool
+    client: Client,
+    action: str,
+    search: JobSearch,
+    reason: str | None,
+    size: int,
+    dry_run: bool,
+    move: dict[str, Any],
 ) -> Iterator[JobActions]:
     """Each is a transaction of its own, so that nobody waits for all of them."""
     after = None
     while True:
-        step = client.act_on_jobs(action, search, reason, size, after, dry_run)
+        step = client.act_on_jobs(action, search, reason, size, after, dry_run, **move)
         yield step
         if (after := step.next_after) is None:
             return

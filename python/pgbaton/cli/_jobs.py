@@ -16,7 +16,6 @@ from pgbaton.cli._io import (
     AsJson,
     Dsn,
     JobId,
-    JobIds,
     Yes,
     client_of,
     confirm,
@@ -179,27 +178,52 @@ def skip(
             as_json=as_json)  # fmt: skip
 
 
+@filtered
 def reschedule(
-    jobs: JobIds,
+    jobs: Ids = None,
     at: Annotated[
         str | None,
         typer.Option(help="When, ISO 8601; local time without a zone. Default: at once."),
     ] = None,
+    reason: Reason = None,
+    dry_run: DryRun = False,
+    *,
+    search: JobSearch,
+    yes: Yes = False,
     dsn: Dsn = "",
     as_json: AsJson = False,
 ) -> None:
     """Move jobs that are not claimed, or wait for their time or a retry, to another time."""
-    _move(jobs, dsn, as_json, lambda c, queue, job: c.reschedule_job(queue, job, instant(at)))
+    needs_one(jobs, search, dry_run)
+    run_at = instant(at)
+    if jobs:
+        _move(jobs, dsn, as_json, lambda c, queue, job: c.reschedule_job(queue, job, run_at))
+        return
+    with client_of(dsn) as client:
+        act(client, "reschedule", search, what="moved", reason=reason, dry_run=dry_run, yes=yes,
+            as_json=as_json, run_at=run_at)  # fmt: skip
 
 
+@filtered
 def priority(
-    jobs: JobIds,
+    jobs: Ids = None,
+    reason: Reason = None,
+    dry_run: DryRun = False,
+    *,
     to: Annotated[int, typer.Option(help="Larger runs first.")],
+    search: JobSearch,
+    yes: Yes = False,
     dsn: Dsn = "",
     as_json: AsJson = False,
 ) -> None:
     """Give jobs that are not claimed, or wait for their time or a retry, another priority."""
-    _move(jobs, dsn, as_json, lambda c, queue, job: c.change_priority(queue, job, to))
+    needs_one(jobs, search, dry_run)
+    if jobs:
+        _move(jobs, dsn, as_json, lambda c, queue, job: c.change_priority(queue, job, to))
+        return
+    with client_of(dsn) as client:
+        act(client, "prioritize", search, what="moved", reason=reason, dry_run=dry_run, yes=yes,
+            as_json=as_json, priority=to)  # fmt: skip
 
 
 def _move(

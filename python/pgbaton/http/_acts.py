@@ -60,9 +60,7 @@ async def one_act(
             if await client.delete_jobs(job_ids=[wanted]) == 0:
                 raise HTTPException(404, f"there is no job {wanted}")
         case "reschedule":
-            run_at = text("run_at", body.get("run_at", ""))
-            at = instant_of("run_at", run_at) if run_at else None
-            return {"said": await client.reschedule_job(queue, wanted, at)}
+            return {"said": await client.reschedule_job(queue, wanted, run_at_of(body))}
         case "priority":
             return {"said": await client.change_priority(queue, wanted, priority_of(body))}
         case other:
@@ -72,6 +70,12 @@ async def one_act(
 
 def reason_of(body: dict[str, Any]) -> str | None:
     return text("reason", body.get("reason", "")) or None
+
+
+def run_at_of(body: dict[str, Any]) -> datetime | None:
+    """None: at once."""
+    given = text("run_at", body.get("run_at", ""))
+    return instant_of("run_at", given) if given else None
 
 
 def priority_of(body: dict[str, Any]) -> int:
@@ -88,7 +92,9 @@ def priority_of(body: dict[str, Any]) -> int:
 async def act_on_all(request: Request) -> Response:
     """POST /ui/act: one step of it, or of counting what it would be."""
     state = state_of(request)
-    body = await read_object(request, "action", "search", "after", "before", "dry_run", "reason")
+    body = await read_object(
+        request, "action", "search", "after", "before", "dry_run", "reason", "run_at", "priority"
+    )
     action = text("action", body.get("action", ""))
     dry_run = body.get("dry_run") is True
     before = await started_at(state, text("before", body.get("before", "")))
@@ -99,8 +105,20 @@ async def act_on_all(request: Request) -> Response:
         COUNTED if dry_run else STEP,
         text("after", body.get("after", "")) or None,
         dry_run,
+        **({} if dry_run else where_to(action, body)),
     )
     return answer(plain(step) | {"before": before.isoformat()})
+
+
+def where_to(action: str, body: dict[str, Any]) -> dict[str, Any]:
+    """Of actions that move jobs."""
+    match action:
+        case "reschedule":
+            return {"run_at": run_at_of(body)}
+        case "prioritize":
+            return {"priority": priority_of(body)}
+        case _:
+            return {}
 
 
 async def started_at(state: State, before: str) -> datetime:

@@ -127,6 +127,35 @@ def test_all_that_fit(
     assert run.json(*command, *options, "--dry-run") == {"jobs": 0}
 
 
+@pytest.mark.parametrize(
+    ("move", "moved"),
+    [
+        (["reschedule", "--at", "2100-01-01T00:00+00:00"], (2100, 100)),
+        (["reschedule"], (None, 100)),
+        (["priority", "--to", "7"], (2050, 7)),
+    ],
+)
+def test_all_that_fit_are_moved(
+    run: Command, client: Client, move: list[str], moved: tuple[int | None, int]
+) -> None:
+    later = datetime(2050, 1, 2, tzinfo=UTC)
+    made = client.enqueue_batch("mail", range(3), job_type="news", run_at=later)
+    other = client.enqueue_job("mail", run_at=later)
+    command = ["job", *move, "--queue", "mail", "--type", "news"]
+    assert run.json(*command, "--dry-run") == {"jobs": 3}
+    assert client.get_job(made[0]).run_at == later
+    assert re.search(r"(Reschedule|Prioritize) 3 jobs\?", run(*command).stderr)
+    done = run.json(*command, "--reason", "a holiday", "--yes")
+    assert done == {"moved": 3, "passed_over": 0}
+    year, priority = moved
+    for job in map(client.get_job, made):
+        assert job.priority == priority
+        assert job.run_at is not None
+        assert (job.run_at.year == year) if year else (job.run_at < later)
+    assert (client.get_job(other).run_at, client.get_job(other).priority) == (later, 100)
+    assert "a holiday" in str(client.list_audit("mail")[0].reason)
+
+
 def test_all_that_fit_are_counted_before_it_asks(
     run: Command, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -150,6 +179,9 @@ def test_all_that_fit_are_counted_before_it_asks(
         ["job", "cancel", "--yes"],
         ["job", "delete", "--yes", "--for-good"],
         ["dlq", "requeue", "--yes"],
+        ["job", "reschedule", "--yes"],
+        ["job", "priority", "--queue", "mail"],
+        ["job", "priority", "1", "--to", "2", "--queue", "mail"],
         ["job", "retry", "1", "--queue", "mail"],
         ["job", "skip", "1", "--dry-run"],
         ["job", "list", "--payload", "no json"],

@@ -184,6 +184,30 @@ def test_all_that_match_are_counted_retried_and_counted(
     client.drop_queue(name, force=True)
 
 
+def test_all_that_match_are_moved(page: Page, client: Client) -> None:
+    name = f"moved-{uuid.uuid4().hex[:8]}"
+    client.create_queue(name)
+    made = client.enqueue_batch(name, range(1200), job_type="mail")
+    other = client.enqueue_job(name)
+    bulk = search(page, **{"In queue": name, "State": "pending", "Type": "mail"})
+    bulk.get_by_role("button", name="Reschedule all").click()
+    expect(page.get_by_role("dialog", name="Reschedule 1,200 jobs?")).to_be_visible()
+    assert client.live_stats(name)[0].scheduled == 0  # counted, and not touched
+    answer(page, "Reschedule all", **{"Not before": "2040-01-01T09:00", "Reason": "a holiday"})
+    expect(said(page)).to_have_text("Rescheduled 1,200 jobs.")
+    assert client.live_stats(name)[0].scheduled == 1200
+    bulk.get_by_role("button", name="Priority of all").click()
+    expect(page.get_by_role("dialog", name="Priority of 1,200 jobs?")).to_be_visible()
+    answer(page, "Priority of all", **{"A whole number": "900"})
+    expect(said(page)).to_have_text("Moved 1,200 jobs.")
+    bulk.get_by_role("button", name="Reschedule all").click()
+    answer(page, "Reschedule all")
+    expect(said(page)).to_have_text("Rescheduled 1,200 jobs.")
+    claimed = [job.id for job in client.claim_job_batch("w", [name], batch_size=1201)]
+    assert claimed == [*made, other]
+    client.drop_queue(name, force=True)
+
+
 def test_what_goes_on_can_be_stopped(crowd: Page, crowded: tuple[Served, Client]) -> None:
     _, client = crowded
     go(crowd, "dead").get_by_label("Queue", exact=True).select_option("mail")
@@ -206,7 +230,9 @@ def test_nothing_is_offered_for_all_jobs_there_are(page: Page, client: Client, q
     bulk = search(page)
     expect(bulk).to_be_hidden()
     bulk = search(page, **{"In queue": queue, "State": "pending"})
-    expect(bulk.get_by_role("button")).to_have_text(["Cancel all", "Delete all"])
+    expect(bulk.get_by_role("button")).to_have_text(
+        ["Reschedule all", "Priority of all", "Cancel all", "Delete all"]
+    )
     bulk.get_by_role("button", name="Cancel all").click()
     answer(page, "Leave it")
     assert client.live_stats(queue)[0].pending == 3
@@ -580,6 +606,12 @@ def test_filters_and_schedules_that_make_no_sense_are_refused(gateway: Served) -
         assert gateway.status("POST", "/ui/act", json={"action": "skip", "search": wrong}) == 400
     assert gateway.status("POST", "/ui/act", json={"action": "skip", "search": ""}) == 400
     assert gateway.status("POST", "/ui/act", json={"action": "fly", "search": "queue=x"}) == 400
+    for move in (
+        {"action": "prioritize"},
+        {"action": "prioritize", "priority": "high"},
+        {"action": "reschedule", "run_at": "soon"},
+    ):
+        assert gateway.status("POST", "/ui/act", json=move | {"search": "state=pending"}) == 400
     assert gateway.status("POST", "/ui/schedules/nope/run", json={}) == 400
     assert gateway.status("POST", "/ui/schedules/nope/fly", json={}) == 404
     assert gateway.status("GET", "/ui/audit?before=x") == 404

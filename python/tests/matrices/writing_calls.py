@@ -261,8 +261,17 @@ RECIPES: dict[str, dict[str, str]] = {
     "retry_jobs": {"": "select pgbaton.retry_jobs(%(queue)s)"},
     "act_on_jobs": {
         action: f"select pgbaton.act_on_jobs('{action}',"
-        " jsonb_build_object('queue', %(queue)s::text))"
-        for action in ("retry", "skip", "requeue", "cancel", "delete", "erase")
+        f" jsonb_build_object('queue', %(queue)s::text){more})"
+        for action, more in {
+            "retry": "",
+            "skip": "",
+            "requeue": "",
+            "reschedule": "",
+            "prioritize": ", priority => 50",
+            "cancel": "",
+            "delete": "",
+            "erase": "",
+        }.items()
     },
     "run_schedule": {"": "select pgbaton.run_schedule('schedule of ' || %(queue)s)"},
     "reschedule_job": {

@@ -438,6 +438,108 @@ def test_p13_a_move_meets_a_claim(
     sound()
 
 
+BULK: dict[str, LiteralString] = {
+    "reschedule": "select done, passed_over from pgbaton.act_on_jobs('reschedule',"
+    " '{\"queue\": \"q\"}', run_at => '2100-01-01')",
+    "prioritize": "select done, passed_over from pgbaton.act_on_jobs('prioritize',"
+    ' \'{"queue": "q"}\', priority => 7)',
+}
+ROW: LiteralString = "select s.*, s.ctid from pgbaton.span as s where s.state = 'active'"
+
+
+@pytest.mark.parametrize("action", BULK)
+@pytest.mark.parametrize("policy", ["standard", "fifo", "singleton"])
+@pytest.mark.parametrize("claim_end", ["commit", "rollback"])
+def test_p13_a_move_of_all_that_match_meets_a_claim(
+    db: Session, open_session: Open, sound: Sound, action: str, policy: str, claim_end: str
+) -> None:
+    """What was claimed before is passed over, and its row stays as it is, to the last bit."""
+    create(db, policy)
+    jobs = db.enqueue_batch("q", 3, None if policy == "standard" else ["k"] * 3)
+    worker, operator = open_session(), open_session()
+    worker.begin()
+    claimed = worker.claim("q", 1)
+    assert list(claimed) == jobs[:1]
+    waiting = operator.start(BULK[action]).until_blocked(worker)
+    held = worker.rows(ROW)
+    worker.end(claim_end)
+    if claim_end == "rollback":
+        assert waiting.rows() == [(3, 0)]
+    else:
+        assert waiting.rows() == [(2, 1)]
+        assert db.rows(ROW) == held
+        assert worker.complete(claimed) == ["ok"]
+    if action == "prioritize":
+        assert run_all(db) == (jobs if claim_end == "rollback" else jobs[1:])
+    else:
+        assert db.claim("q") == {}
+    sound()
+
+
+@pytest.mark.parametrize("action", BULK)
+@pytest.mark.parametrize("policy", ["standard", "fifo", "singleton"])
+@pytest.mark.parametrize("move_end", ["commit", "rollback"])
+def test_p13_a_claim_passes_by_an_open_move(
+    db: Session, open_session: Open, sound: Sound, action: str, policy: str, move_end: str
+) -> None:
+    create(db, policy)
+    jobs = db.enqueue_batch("q", 3, None if policy == "standard" else ["k"] * 3)
+    worker, operator = open_session(), open_session()
+    operator.begin()
+    assert operator.rows(BULK[action]) == [(3, 0)]
+    worker.never_waits()
+    assert worker.claim("q") == {}
+    operator.end(move_end)
+    expected = [] if (action, move_end) == ("reschedule", "commit") else jobs
+    assert run_all(worker) == expected
+    sound()
+
+
+MOVES: list[LiteralString] = [
+    "select done from pgbaton.act_on_jobs('reschedule', '{\"queue\": \"q\"}', max_rows => 30)",
+    "select done from pgbaton.act_on_jobs('prioritize',"
+    ' \'{"queue": "q", "singleton_key": "k1"}\', priority => 300)',
+    "select done from pgbaton.act_on_jobs('prioritize', '{\"queue\": \"q\"}', priority => 7)",
+]
+
+
+@pytest.mark.parametrize("policy", ["standard", "fifo", "singleton"])
+def test_p13_jobs_are_moved_again_and_again_while_they_run(
+    db: Session, open_session: Open, sound: Sound, policy: str
+) -> None:
+    """Each runs once, and those of a key in their order, whatever is moved meanwhile."""
+    create(db, policy)
+    keys = [f"k{n % 5}" for n in range(100)]
+    jobs = db.enqueue_batch("q", 100, keys)
+    key_of = dict(zip(jobs, keys, strict=True))
+    operator, worker = open_session(), open_session()
+    ran: list[int] = []
+    moved, ended = [0], threading.Event()
+
+    def move() -> None:
+        while not ended.is_set():
+            for call in MOVES:
+                moved[0] += operator.one(call)
+
+    moving = threading.Thread(target=move)
+    moving.start()
+    try:
+        while len(ran) < len(jobs):
+            claimed = worker.claim("q", 3)
+            assert set(worker.complete(claimed)) <= {"ok"}
+            ran += claimed
+    finally:
+        ended.set()
+        moving.join(30)
+    assert moved[0] > 0
+    assert sorted(ran) == jobs
+    if policy != "standard":
+        for key in set(keys):
+            mine = [job for job in ran if key_of[job] == key]
+            assert mine == sorted(mine)
+    sound()
+
+
 def test_p13_a_running_job_is_never_replaced(db: Session, open_session: Open, sound: Sound) -> None:
     """Its row stays as it is, to the last bit; see P01 for the races."""
     create(db)

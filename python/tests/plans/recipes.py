@@ -260,6 +260,13 @@ FURTHER = {
         "select * from pgbaton.list_jobs(array(select g from generate_series(<done>, <done> + 49) as g))",
         50,
     ),
+    "act_on_jobs, rescheduled": Call(
+        "select * from pgbaton.act_on_jobs('reschedule', '{\"queue\": \"other\"}', max_rows => 10)"
+    ),
+    "act_on_jobs, prioritized": Call(
+        "select * from pgbaton.act_on_jobs('prioritize', '{\"queue\": \"other\"}', max_rows => 10,"
+        " priority => 7)"
+    ),
     "act_on_jobs, a dry run": Call(
         "select * from pgbaton.act_on_jobs('skip', '{\"queue\": \"s\"}', dry_run => true)", 100
     ),

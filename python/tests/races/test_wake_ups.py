@@ -197,6 +197,7 @@ WAYS = {
         Way("act_on_jobs('delete', '{\"queue\": \"q\", \"states\": [\"failed\"]}')", FAILED_TWO,
             ("fifo",)),
         Way("act_on_jobs('erase', '{\"queue\": \"q\"}')", FAILED_TWO, ("fifo",)),
+        Way("act_on_jobs('reschedule', '{\"queue\": \"q\"}')", Scene.schedule_one),
         Way("run_schedule('s')", Scene.make_schedule),
         Way("reset_fifo_key('q', 'k', 'why')", FAILED_TWO, ("fifo",)),
         Way("reschedule_job('q', %(job)s)", Scene.schedule_one),
@@ -423,17 +424,24 @@ def test_every_function_has_its_way(open_session: Open) -> None:
 # Ways that need something else
 
 
+CHANGES_OF_LANE: list[str] = [
+    "change_priority('q', %s, 7)",
+    "act_on_jobs('prioritize', jsonb_build_object('ids', array[%s::bigint]), priority => 7)",
+]
+
+
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("end", ["commit", "rollback"])
+@pytest.mark.parametrize("change", CHANGES_OF_LANE)
 def test_a_job_that_changes_its_lane_is_not_missed(
-    open_session: Open, level: str, end: str
+    open_session: Open, level: str, end: str, change: str
 ) -> None:
     db, a, session = open_session(), open_session(), open_session()
     session.rows(f"set default_transaction_isolation = '{level}'")
     db.rows("select pgbaton.create_queue('q')")
     job = db.enqueue("q")
     a.begin()
-    a.rows("select pgbaton.change_priority('q', %s, 7)", job)
+    a.conn.execute(f"select pgbaton.{change}".encode(), [job])
     sleeper = Sleeper(session)
     for _ in range(5):
         sleeper.look()

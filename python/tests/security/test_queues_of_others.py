@@ -53,6 +53,9 @@ CALLS = {
     "delete_job": "select pgbaton.delete_job('mine', %(job)s)",
     "act_on_jobs": "select pgbaton.act_on_jobs('retry', jsonb_build_object('ids', array[%(job)s]))",
     "act_on_jobs cancel": "select pgbaton.act_on_jobs('cancel', '{\"tags\": [\"x\"]}')",
+    "act_on_jobs reschedule": "select pgbaton.act_on_jobs('reschedule', '{\"tags\": [\"x\"]}')",
+    "act_on_jobs prioritize": "select pgbaton.act_on_jobs('prioritize',"
+    " jsonb_build_object('ids', array[%(job)s]), priority => 5)",
     "act_on_jobs erase": "select pgbaton.act_on_jobs('erase', '{\"tags\": [\"x\"]}')",
     "find_jobs": "select job_ids from pgbaton.find_jobs()",
     "find_jobs by id": "select job_ids from pgbaton.find_jobs("

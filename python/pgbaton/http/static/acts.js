@@ -3,6 +3,10 @@ import { button, clock, el, fromLocal, many, number, say } from "./dom.js";
 import { may, post } from "./gateway.js";
 import { confirmed, REASON, working } from "./asking.js";
 
+const RUN_AT = { name: "run_at", label: "Not before, your local time; empty: at once", type: "datetime-local", step: 1 };
+const PRIORITY = { name: "priority", label: "A whole number; larger is claimed first", type: "number", step: 1, required: "" };
+const sendTime = (given) => ({ ...given, run_at: given.run_at && fromLocal(given.run_at) });
+
 const of = (job) => `Job ${job.job_id} of queue ${job.queue}`;
 const inLine = (done) => (done.said === "in_line" ? "; others of its key run before it" : "");
 
@@ -25,14 +29,14 @@ const ACTS = {
   },
   reschedule: {
     call: "reschedule_job", word: "Reschedule", title: "When is this job to run?",
-    fields: [{ name: "run_at", label: "Not before, your local time; empty: at once", type: "datetime-local", step: 1 }],
+    fields: [RUN_AT],
     text: (job) => `${of(job)} keeps its attempts and its place within its key.`,
-    send: (given) => ({ run_at: given.run_at && fromLocal(given.run_at) }),
+    send: sendTime,
     said: (done, given) => `runs ${given.run_at ? `from ${clock(given.run_at)} on` : "at once"}${inLine(done)}`,
   },
   priority: {
     call: "change_priority", word: "Priority", title: "Which priority has this job?",
-    fields: [{ name: "priority", label: "A whole number; larger is claimed first", type: "number", step: 1, required: "" }],
+    fields: [PRIORITY],
     text: (job) => `${of(job)} keeps its place within its key, and the time from which it may run.`,
     said: (done, given) => `has priority ${given.priority}${inLine(done)}`,
   },
@@ -155,11 +159,14 @@ async function runNow(schedule, path) {
 
 // All jobs that match a filter: counted before, done in steps that can be stopped, counted after ---
 
+// A word, what is said afterwards, what is asked, and the fields beside the reason.
 const BULK = {
   retry: ["Retry all", "Retried", "They run once more, in their old places."],
   skip: ["Skip all", "Skipped", "They are given up and never run again. The next jobs of their keys go on."],
   cancel: ["Cancel all", "Cancelled", "They do not run; those that do are asked to stop."],
   requeue: ["Requeue all", "Requeued", "They go to the end of their line and of their keys, with new ids: jobs that came later run before them. Retry keeps their places."],
+  reschedule: ["Reschedule all", "Rescheduled", "They keep their attempts and their places within their keys.", [RUN_AT]],
+  prioritize: ["Priority of all", "Moved", "They keep their places within their keys, and the times from which they may run.", [PRIORITY]],
   delete: ["Delete all", "Deleted", "They go to history as deleted. The next jobs of their keys go on."],
   erase: ["Erase all", "Erased", "Nothing of them is kept."],
 };
@@ -174,7 +181,7 @@ export function offerBulk(where, about, search, actions) {
 }
 
 async function actOnAll(action, search) {
-  const [word, past, text] = BULK[action];
+  const [word, past, text, fields = []] = BULK[action];
   const step = { action, search, after: "", before: "" };
   let count = 0;
   try {
@@ -189,8 +196,8 @@ async function actOnAll(action, search) {
   }
   if (count === 0) return say(`No job that matches is one to ${action}.`);
   const title = `${word.replace(" all", "")} ${many(count, "job")}?`;
-  const given = await confirmed(title, word, text, [REASON]);
-  if (given !== null) await carryOut({ ...step, after: "", ...given }, count, past);
+  const given = await confirmed(title, word, text, [...fields, REASON]);
+  if (given !== null) await carryOut({ ...step, after: "", ...sendTime(given) }, count, past);
 }
 
 async function carryOut(step, count, past) {

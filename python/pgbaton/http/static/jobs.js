@@ -74,7 +74,7 @@ function updateFound(row, job) {
 
 const ENDED = ["completed", "stopped", "unscheduled", "unknown_stopped", "given_up"];
 const ACTIONS = {
-  "": ["retry", "skip", "cancel", "requeue", "delete"], failed: ["retry", "skip", "requeue", "delete", "erase"],
+  "": ["retry", "skip", "reschedule", "prioritize", "cancel", "requeue", "delete"], failed: ["retry", "skip", "requeue", "delete", "erase"],
   active: ["cancel"], cancelling: [],
 };
 
@@ -83,7 +83,7 @@ function offer(wanted) {
   const filter = new URLSearchParams(wanted);
   filter.delete("after");
   const state = filter.get("state") ?? "";
-  const actions = ACTIONS[state] ?? (ENDED.includes(state) ? ["erase"] : ["cancel", "delete"]);
+  const actions = ACTIONS[state] ?? (ENDED.includes(state) ? ["erase"] : ["reschedule", "prioritize", "cancel", "delete"]);
   offerBulk($("#bulk"), "jobs that match", filter, filter.size > 0 ? actions : []);
 }
 
