@@ -11,11 +11,7 @@ begin
     v_back := array(
         select row(
             s.lo, s.hi,
-            case
-                when m.is_ready and not s.ready
-                    then (select max(nextval('pgbaton.position_seq')) from generate_series(s.lo, s.hi))
-                else s.position
-            end,
+            case when m.is_ready and not s.ready then nextval('pgbaton.position_seq') + s.hi - s.lo else s.position end,
             s.key_position, s.lease_token, null, s.claimed_at, s.started_at,
             case when s.ready and m.is_ready then s.run_at else _reschedule.run_at end, s.changed_at, s.day, s.queue_id,
             s.lane_id, m.state, s.attempt, s.extra_attempts,
