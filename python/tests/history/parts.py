@@ -179,20 +179,13 @@ class Worker:
 
     def turn(self) -> bool:
         self.finish_late()
-        queues = self.choose_queues()
-        size = self.dice.choice([1, 3, 10, 40])
-        lease = self.dice.choice([1.0, 3.0])
-        rows = self.caller.call(
-            "claim_job_batch",
-            "select id, queue, singleton_key, attempt, lease_token,"
-            " extract(epoch from lease_until)::float8"
-            " from pgbaton.claim_job_batch(%s, %s, batch_size => %s,"
-            " lease => make_interval(secs => %s))",
-            [self.name, queues, size, lease],
-            {"queues": queues, "size": size},
-        )
+        rows = self.claim([], None)
         if not rows:
             return False
+        while rows and self.dice.random() < 0.25 and not self.caller.is_over():
+            rows = self.claim([row[0] for row in rows], rows[0][4])
+        if not rows:
+            return True
         token = rows[0][4]
         ids = [row[0] for row in rows]
         if self.dice.random() < 0.1:
@@ -201,6 +194,24 @@ class Worker:
             self.stop_what_was_cancelled(token, ids)
         self.finish(ids, token, is_draining=self.caller.is_over())
         return True
+
+    def claim(self, done: list[int], token: int | None) -> list[list[Any]]:
+        """Claims, and completes what is done in the same call."""
+        queues = self.choose_queues()
+        size = self.dice.choice([1, 3, 10, 40])
+        lease = self.dice.choice([1.0, 3.0])
+        args = {"queues": queues, "size": size}
+        if token is not None:
+            return self.caller.complete_and_claim(self.name, done, token, lease, args)
+        return self.caller.call(
+            "claim_job_batch",
+            "select id, queue, singleton_key, attempt, lease_token,"
+            " extract(epoch from lease_until)::float8"
+            " from pgbaton.claim_job_batch(%s, %s, batch_size => %s,"
+            " lease => make_interval(secs => %s))",
+            [self.name, queues, size, lease],
+            args,
+        )
 
     def choose_queues(self) -> list[str]:
         if self.dice.random() < 0.1:  # a queue that may not be there, or not be ours

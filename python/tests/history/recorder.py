@@ -68,17 +68,9 @@ class Caller:
         self, name: str, query: LiteralString, params: Any, args: dict[str, Any] | None = None
     ) -> list[list[Any]]:
         """Makes a call and returns its rows. Raises Lost or Refused."""
-        conn = self._connected()
+        self._connected()
         number = self.recorder.made(name, args or {}, self.tx)
-        try:
-            cursor = conn.execute(query, params)
-            rows = [list(row) for row in cursor.fetchall()] if cursor.description else []
-        except psycopg.Error as error:
-            if is_unsure(error, conn):
-                self.drop()
-                raise Lost from error
-            self.recorder.answered(number, str(error).splitlines()[0], error.sqlstate or "?")
-            raise Refused(error.sqlstate or "?") from error
+        rows = self._made([number], query, params)
         if name in PLAIN:
             self.recorder.answered(number)
         elif name in SINGLE:
@@ -86,6 +78,40 @@ class Caller:
         else:
             self.recorder.answered(number, rows)
         return rows
+
+    def complete_and_claim(
+        self, worker: str, done: list[int], token: int, lease: float, args: dict[str, Any]
+    ) -> list[list[Any]]:
+        """One call, written down as the two that it stands for; returns the rows of the second."""
+        self._connected()
+        completes = self.recorder.made("complete_jobs", {"jobs": done, "token": token}, self.tx)
+        claims = self.recorder.made("claim_job_batch", args, self.tx)
+        rows = self._made(
+            [completes, claims],
+            "select verdict, id, queue, singleton_key, attempt, lease_token,"
+            " extract(epoch from lease_until)::float8"
+            " from pgbaton.complete_and_claim(%s, %s, %s, %s, batch_size => %s,"
+            " lease => make_interval(secs => %s))",
+            [done, token, worker, args["queues"], args["size"], lease],
+        )
+        refused = {row[1]: row[0] for row in rows if row[0] != "claimed"}
+        claimed = [row[1:] for row in rows if row[0] == "claimed"]
+        self.recorder.answered(completes, [[job, refused.get(job, "ok")] for job in done])
+        self.recorder.answered(claims, claimed)
+        return claimed
+
+    def _made(self, numbers: list[int], query: LiteralString, params: Any) -> list[list[Any]]:
+        conn = self._connected()
+        try:
+            cursor = conn.execute(query, params)
+            return [list(row) for row in cursor.fetchall()] if cursor.description else []
+        except psycopg.Error as error:
+            if is_unsure(error, conn):
+                self.drop()
+                raise Lost from error
+            for number in numbers:
+                self.recorder.answered(number, str(error).splitlines()[0], error.sqlstate or "?")
+            raise Refused(error.sqlstate or "?") from error
 
     def begin(self, isolation: str = "read committed") -> None:
         try:
