@@ -4,10 +4,11 @@ create or replace function pgbaton._admit(
 language plpgsql volatile
 as $$
 declare
-    v_now constant timestamptz := pgbaton._now();
     v_free cursor (a_kind pgbaton.limit_kind, a_size integer, a_taken integer[]) for
         select h.no, h.version, h.units, h.used
-        from pgbaton._permits(_admit.queue_id, a_kind, v_now) as h
+        -- The time after the snapshot: earlier, what another claim has used since would look like a clock set back.
+        from (select pgbaton._now() as at offset 0) as t
+        cross join lateral pgbaton._permits(_admit.queue_id, a_kind, t.at) as h
         cross join lateral (
             -- This one or none: whoever holds it starts a job with it.
             select p.no from pgbaton.permit as p

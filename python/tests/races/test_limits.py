@@ -80,6 +80,50 @@ def test_a_claim_under_an_older_snapshot_starts_none_too_many(
     assert running(db) == 1
 
 
+LOOKS = 12
+"""A claim looks at the clock fewer times."""
+
+
+@pytest.fixture
+def slow_looks(db: Session, clock: Clock) -> None:
+    """The real clock; a session waits for lock 4711 when it has looked for the held_at-th time."""
+    db.rows("""
+        create or replace function pgbaton._now() returns timestamptz
+        language plpgsql volatile as $$
+        declare
+            v_now constant timestamptz := clock_timestamp();
+            v_looks integer := nullif(current_setting('test.looks', true), '')::integer;
+        begin
+            v_looks := coalesce(v_looks, 0) + 1;
+            perform set_config('test.looks', v_looks::text, false);
+            if v_looks::text = current_setting('test.held_at', true) then
+                perform pg_advisory_lock_shared(4711), pg_advisory_unlock_shared(4711);
+            end if;
+            return v_now;
+        end $$
+    """)
+
+
+@pytest.mark.parametrize(
+    "limits", ["rate_count => 1, rate_interval => '1 hour'", "max_running => 1"]
+)
+@pytest.mark.parametrize("look", range(1, LOOKS + 1))
+def test_a_claim_whose_time_is_older_than_the_start_of_another_one(
+    db: Session, open_session: Open, slow_looks: None, look: int, limits: LiteralString
+) -> None:
+    """Between any of its looks at the clock and what it does with the time, another one starts."""
+    create(db, "standard", limits)
+    fill(db, 3)
+    slow = open_session()
+    slow.rows(f"set test.held_at = {look}")
+    db.rows("select pg_advisory_lock(4711)")
+    held = slow.start("select count(*) from pgbaton.claim_job_batch('slow', '{q}')").until_settled()
+    started = len(db.claim("q"))
+    db.rows("select pg_advisory_unlock(4711)")
+    assert started + held.one() == 1
+    assert look < LOOKS or slow.one("select current_setting('test.looks')::integer") < LOOKS
+
+
 @pytest.mark.parametrize("policy", POLICIES)
 def test_a_claim_that_is_rolled_back_gives_its_places_back(
     db: Session, open_session: Open, sound: Sound, policy: str
