@@ -105,6 +105,7 @@ class Policies:
     most_running: tuple[tuple[str, int], ...] = (("gate", 6),)  # jobs of a queue at once
     most_of_a_key: tuple[tuple[str, int], ...] = (("shared", 2),)
     most_started: tuple[tuple[str, int, float], ...] = (("gate", 40, 1.0),)  # in so many seconds
+    most_started_of_a_key: tuple[tuple[str, int, float], ...] = (("shared", 5, 0.5),)
     comes_and_goes: tuple[str, ...] = ("temp",)  # is dropped with its jobs, put in order and out
     narrowed: tuple[str, ...] = ("block", "standard")  # what NARROWED_PROCESSES may work on
 
@@ -365,10 +366,15 @@ def within_limits(history: History) -> list[str]:
         held = most_at_once(history, claims)
         if held > most:
             broken.append(f"{name}: {held} jobs were held at once, and {most} may be")
-    for queue, most, seconds in policies.most_started:
-        started = most_within(of_queue[queue], seconds)
+    rates = [(queue, *rate, of_queue[queue]) for queue, *rate in policies.most_started]
+    for queue, *rate in policies.most_started_of_a_key:
+        rates += [
+            (f"{name}/{key}", *rate, held) for (name, key), held in of_key.items() if name == queue
+        ]
+    for name, most, seconds, claims in rates:
+        started = most_within(claims, seconds)
         if started > most:
-            broken.append(f"{queue}: {started} jobs started within {seconds} s, and {most} may")
+            broken.append(f"{name}: {started} jobs started within {seconds} s, and {most} may")
     return broken
 
 

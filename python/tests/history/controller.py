@@ -267,7 +267,10 @@ def make_queues(dsn: str) -> None:
             "select pgbaton.set_queue_limits("
             "'gate', max_running => 6, rate_count => 40, rate_interval => '1 s')"
         )
-        conn.execute("select pgbaton.set_queue_limits('shared', key_limit => 2)")
+        conn.execute(
+            "select pgbaton.set_queue_limits("
+            "'shared', key_limit => 2, key_rate_count => 5, key_rate_interval => '0.5 s')"
+        )
         conn.execute("create role narrowed login in role pgbaton_producer, pgbaton_worker")
         conn.execute("grant pgbaton_monitor to narrowed")
         conn.execute(
