@@ -99,7 +99,7 @@ def install(environment: dict[str, str], wanted: list[str], wheel: Path) -> None
 
 def run_to_end(command: Sequence[str], folder: Path, environment: dict[str, str]) -> str:
     done = subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=250
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=600
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr
@@ -266,6 +266,19 @@ def test_webhooks(follow: Callable[..., Shell]) -> None:
     shell = follow(commands_in("ordered_webhooks.py"), ROOT)
     [command] = shell.commands
     assert re.search(r"order violations +0\n", shell.run(command))
+
+
+@pytest.mark.proof  # a gigabyte to install
+@pytest.mark.timeout(900)
+def test_spark(follow: Callable[..., Shell], tmp_path: Path) -> None:
+    shutil.copytree(EXAMPLES, tmp_path / "examples")
+    names = ("flights_pipeline.py", "streaming_orders.py")
+    flights, orders = (commands_in(name).splitlines() for name in names)
+    assert flights[0] == orders[0]  # what they install
+    shell = follow("\n".join([*flights, orders[1]]), tmp_path)
+    pipeline, stream = shell.commands
+    assert "Report: build/flights/daily_delays" in shell.run(pipeline)
+    assert "duplicates: 0, lost: 0" in shell.run(stream)
 
 
 @pytest.mark.parametrize("name", ["sqlalchemy", "fastapi", "flask"])
