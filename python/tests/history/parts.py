@@ -508,7 +508,8 @@ PROBE = """
     where (
         (l.ready and not l.is_limited)
         or (l.state in ('active', 'cancelling') and l.lease_until < clock_timestamp())
-        or (l.state in ('pending', 'retry', 'unknown_retry') and l.run_at < clock_timestamp()
+        or (l.state in ('pending', 'retry', 'unknown_retry') and not coalesce(l.ready, false)
+            and l.run_at < clock_timestamp()
             and not exists (
                 select from pgbaton.paused_key as p
                 where p.queue_id = l.queue_id and p.singleton_key = l.singleton_key
