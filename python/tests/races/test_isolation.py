@@ -187,3 +187,24 @@ def test_keys_run_where_every_transaction_is_repeatable_read(
     jobs = [session.enqueue("q", "k") for _ in range(3)]
     assert drain(session) == jobs
     sound()
+
+
+@pytest.mark.parametrize("isolation", ["read committed", "repeatable read", "serializable"])
+@pytest.mark.parametrize("policy", ["fifo", "singleton", "stately"])
+def test_a_baton_that_waited_for_its_producer_is_passed_on_by_any_claim(
+    db: Session, open_session: Open, sound: Sound, policy: str, isolation: str
+) -> None:
+    """Nobody but workers on such snapshots is there, and nobody does the upkeep."""
+    db.rows("select pgbaton.create_queue('q', %s::pgbaton.queue_policy)", policy)
+    worker = open_session()
+    worker.rows(f"set default_transaction_isolation = '{isolation}'")
+    db.enqueue("q", "k")
+    held = worker.claim("q")
+    producer = open_session()
+    producer.begin()
+    job = producer.enqueue("q", "k")
+    assert worker.complete(held) == ["ok"]
+    assert worker.claim("q") == {}
+    producer.commit()
+    assert list(worker.claim("q")) == [job]
+    sound()
