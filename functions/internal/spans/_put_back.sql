@@ -18,6 +18,11 @@ begin
             select g.id, g.id from generate_series(_put_back.lo, _put_back.hi) as g (id) where is_busy
         ) as p
     ));
+    if whole.ready and (hi < whole.hi or (is_busy and lo < hi)) then
+        -- A span stands at the position of its last job. Scans may begin there already, behind what is left of it.
+        insert into pgbaton.rewind (lane_id, position)
+        values (whole.lane_id, whole.position + (case when is_busy then lo else hi end - whole.hi));
+    end if;
 end;
 $$;
 comment on function pgbaton._put_back(pgbaton.span, bigint, bigint, boolean) is

@@ -276,3 +276,33 @@ def test_times_that_an_older_transaction_notes_hide_nothing_that_is_due(
     sweep(db, clock)
     assert list(db.claim("q")) == [job]
     sound()
+
+
+@pytest.mark.parametrize("gone", [[3], [1], [0, 3], [1, 2]])
+@pytest.mark.parametrize("how", ["cancel", "reschedule", "change the priority of"])
+def test_what_is_left_of_a_span_is_found_at_once(
+    db: Session, clock: Clock, sound: Sound, how: str, gone: list[int]
+) -> None:
+    """The watermark stands at a span, which has the position of its last job, and jobs leave it."""
+    db.rows("select pgbaton.create_queue('idle')")
+    jobs = db.enqueue_batch("q", 4)
+    db.rows(
+        "select setval('pgbaton.position_seq', last_value + 64 * 300) from pgbaton.position_seq"
+    )
+    clock.advance("1 second")
+    assert db.claim("idle") == {}  # notes up to where positions were drawn
+    lane = db.one("select lane_id from pgbaton.ready_span where lo = %s", jobs[0])
+    db.rows("select pgbaton._advance(%s, true, 0, 1)", lane)
+    assert watermark(db) == position(db, jobs[0])
+    ids = [jobs[n] for n in gone]
+    if how == "cancel":
+        db.rows("select pgbaton.cancel_jobs(job_ids => %s)", ids)
+    elif how == "reschedule":
+        for job in ids:
+            db.rows("select pgbaton.reschedule_job('q', %s, pgbaton._now() + '1 hour')", job)
+    else:
+        db.rows("select pgbaton.change_priority('q', i, -1) from unnest(%s::bigint[]) as i", ids)
+    assert db.conn.execute(UNREACHABLE).fetchall() == []
+    left = [job for job in jobs if job not in ids]
+    assert list(db.claim("q", len(left))) == left
+    sound()
