@@ -17,7 +17,7 @@ as $$
 declare
     v_now constant timestamptz := pgbaton._now();
     v_tags constant text[] := pgbaton._normal_tags(tags);
-    v_queues constant record := pgbaton._claimable_queues(queues);
+    v_queues record;
     v_sleepers_from constant bigint := pgbaton._sleepers_from();
     v_is_tending boolean := not pgbaton._is_tended(v_now);
     v_token bigint;
@@ -32,6 +32,10 @@ declare
     v_claimed bigint;
     v_missing integer := batch_size;
 begin
+    if not pgbaton._is_read_committed() then
+        perform pgbaton._pass_before_locks();
+    end if;
+    v_queues := pgbaton._claimable_queues(queues);
     -- What is plainly right needs no call: a statement is started for it.
     if (octet_length(worker_id) between 1 and 255 and batch_size between 1 and 100000
         and num_nonnulls(job_types, lease) = 0) is not true

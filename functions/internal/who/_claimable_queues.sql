@@ -8,13 +8,6 @@ declare
     v_allowed integer[];
 begin
     if not pgbaton._is_read_committed() then
-        -- Before the first lock, which takes a transaction id: with one, nobody can tell any more whether this snapshot
-        -- sees all that was committed, and released batons would wait for somebody else.
-        if exists (
-            select from pgbaton.baton_release as r where r.id >= (select pgbaton._released_from())
-        ) then
-            perform pgbaton._pass_released(pgbaton._released_from());
-        end if;
         -- Raises when one of them was changed since the snapshot: paused, dropped, granted to others.
         perform from pgbaton.queue as q where queues is null or q.name = any (queues) order by q.id for share;
     end if;
@@ -62,6 +55,5 @@ end;
 $$;
 comment on function pgbaton._claimable_queues(text[]) is
 'Ids of those of the queues (null: all) that are not paused, null if there are none, and which of them are standard
-queues, and which have limits. Where one snapshot lasts for a transaction it passes released batons on first. Raises
-PB001 for an unknown one, PB009, 22023 for an empty list or a null, 2202E for one of several dimensions, 40001 when one
-was changed since an older snapshot.';
+queues, and which have limits. Raises PB001 for an unknown one, PB009, 22023 for an empty list or a null, 2202E for one
+of several dimensions, 40001 when one was changed since an older snapshot.';
