@@ -43,12 +43,14 @@ lint: $(VENV)/.dev ## check style and types; changes nothing
 	$(VENV)/bin/ruff format --check .
 	$(PY) python/make_sync.py --check
 	$(PY) python/docs/states.py --check
+	$(PY) python/docs/wrap.py --check
 	$(VENV)/bin/mypy
 
 fmt: $(VENV)/.dev ## format Python and the SQL outside function bodies
 	$(VENV)/bin/ruff check --fix .
 	$(VENV)/bin/ruff format .
 	$(VENV)/bin/sqlfluff fix --processes 0 sql functions
+	$(PY) python/docs/wrap.py
 
 sync: $(VENV)/.dev ## write the client without async from the one with it
 	$(PY) python/make_sync.py
