@@ -240,7 +240,7 @@ FAULTS = [
         "a recovered job forgets who had it",
         "_requeue",
         (("and s.lease_until < _requeue.run_at then", "and false then"),),
-        "machine",
+        "an_ended_lease_is_good_for_an_end_only",
     ),
     Fault(
         "a recovered job may be held on to",
