@@ -3,15 +3,16 @@ returns bigint
 language plpgsql volatile
 as $$
 declare
+    v_name text;
     v_queue record;
     v_spans pgbaton.span[];
 begin
-    for v_queue in
+    for v_name in
         select q.name from pgbaton.queue as q
         where q.id in (select (pgbaton._live_span(i.id)).queue_id from unnest(job_ids) as i (id))
         order by q.id
     loop
-        perform pgbaton._enter_queue(v_queue.name, 'operate');
+        perform pgbaton._enter_queue(v_name, 'operate');
     end loop;
     v_spans := pgbaton._carve(job_ids, array['pending', 'waiting', 'retry', 'unknown_retry']::pgbaton.job_state[]);
     for v_queue in
