@@ -4,7 +4,8 @@ language plpgsql volatile
 as $$
 declare
     v_name text;
-    v_queue record;
+    v_queue_id integer;
+    v_queue pgbaton.queue;
     v_spans pgbaton.span[];
 begin
     for v_name in
@@ -15,15 +16,12 @@ begin
         perform pgbaton._enter_queue(v_name, 'operate');
     end loop;
     v_spans := pgbaton._carve(job_ids, array['pending', 'waiting', 'retry', 'unknown_retry']::pgbaton.job_state[]);
-    for v_queue in
-        select q as queue from pgbaton.queue as q
-        where q.id in (select s.queue_id from unnest(v_spans) as s)
-        order by q.id
+    for v_queue_id in
+        select distinct s.queue_id from unnest(v_spans) as s order by s.queue_id
     loop
+        select q.* into v_queue from pgbaton.queue as q where q.id = v_queue_id;
         perform pgbaton._give_priority(
-            v_queue.queue,
-            array(select s::pgbaton.span from unnest(v_spans) as s where s.queue_id = (v_queue.queue).id),
-            priority
+            v_queue, array(select s::pgbaton.span from unnest(v_spans) as s where s.queue_id = v_queue_id), priority
         );
     end loop;
     return coalesce((select sum(s.hi - s.lo + 1) from unnest(v_spans) as s), 0);
