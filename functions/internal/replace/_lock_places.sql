@@ -6,14 +6,20 @@ language plpgsql volatile
 as $$
 declare
     v_job_ids bigint[];
+    v_spans pgbaton.span[];
 begin
-    perform from pgbaton.dedup as d
-    where d.queue_id = queue.id and d.dedup_id = any (array(
-        select r.dedup_id from unnest(_lock_places.dedup_ids, on_duplicates) as r (dedup_id, on_duplicate)
+    -- Each by its id, whatever the statistics say.
+    perform from (
+        select distinct r.dedup_id from unnest(_lock_places.dedup_ids, on_duplicates) as r (dedup_id, on_duplicate)
         where r.dedup_id is not null and r.on_duplicate = 'replace'
-    ))
-    order by d.dedup_id
-    for no key update;
+        order by r.dedup_id
+        offset 0
+    ) as i
+    cross join lateral (
+        select d.job_id from pgbaton.dedup as d
+        where d.queue_id = queue.id and d.dedup_id = i.dedup_id
+        for no key update
+    ) as k;
     if queue.policy <> 'standard' then
         perform pgbaton._lock_stripes(queue.id, singleton_keys);
     end if;
@@ -21,16 +27,23 @@ begin
         return;  -- who replaces one job locks it when it takes it
     end if;
     v_job_ids := array(
-        select d.job_id from pgbaton.dedup as d
-        where d.queue_id = queue.id and d.dedup_id = any (_lock_places.dedup_ids) and d.job_id > 0
+        select k.job_id from unnest(_lock_places.dedup_ids) as i (dedup_id)
+        cross join lateral (
+            select d.job_id from pgbaton.dedup as d
+            where d.queue_id = queue.id and d.dedup_id = i.dedup_id and d.job_id > 0
+            offset 0
+        ) as k
         union
         select pgbaton._queued_job(queue, k.singleton_key)
         from (select distinct unnest(singleton_keys)) as k (singleton_key)
     );
+    v_spans := array(
+        select l::pgbaton.span from unnest(v_job_ids) as i (id) cross join lateral pgbaton._live_span(i.id) as l
+    );
     perform from pgbaton.span as s
-    where s.lo = any (array(
-        select l.lo from unnest(v_job_ids) as i (id) cross join lateral pgbaton._live_span(i.id) as l
-    )) and s.state in ('pending', 'waiting')
+    -- By both ends: of ready_span the last one is indexed.
+    where s.lo = any (array(select l.lo from unnest(v_spans) as l))
+        and s.hi = any (array(select l.hi from unnest(v_spans) as l)) and s.state in ('pending', 'waiting')
     order by s.lo
     for update;
 end;

@@ -63,8 +63,8 @@ FUNCTIONS = {
         "select * from pgbaton.job_attempts(<dead>)",
         "select count(*) from pgbaton.job_error where job_id = (select min(lo) from pgbaton.span where state = 'failed')",
     ),
-    # 20,000 ranges at most, as its comment says, each through nine nodes of a plan.
-    "find_jobs": Call('select * from pgbaton.find_jobs(\'{"queue": "s"}\')', 4_000),
+    # 20,000 ranges at most, as its comment says, each through thirteen nodes of a plan.
+    "find_jobs": Call('select * from pgbaton.find_jobs(\'{"queue": "s"}\')', 5_300),
     "list_jobs": Call("select * from pgbaton.list_jobs('{<done>,<dead>,<active>}')"),
     "get_job_stats": reads(
         "select * from pgbaton.get_job_stats('{red}')", f"select ({LIVE}) + ({ENDED}) + ({DEAD})"
@@ -260,12 +260,15 @@ FURTHER = {
         "select * from pgbaton.list_jobs(array(select g from generate_series(<done>, <done> + 49) as g))",
         50,
     ),
+    # These look for jobs of a queue as find_jobs does.
     "act_on_jobs, rescheduled": Call(
-        "select * from pgbaton.act_on_jobs('reschedule', '{\"queue\": \"other\"}', max_rows => 10)"
+        "select * from pgbaton.act_on_jobs('reschedule', '{\"queue\": \"other\"}', max_rows => 10)",
+        5_300,
     ),
     "act_on_jobs, prioritized": Call(
         "select * from pgbaton.act_on_jobs('prioritize', '{\"queue\": \"other\"}', max_rows => 10,"
-        " priority => 7)"
+        " priority => 7)",
+        5_300,
     ),
     "act_on_jobs, a dry run": Call(
         "select * from pgbaton.act_on_jobs('skip', '{\"queue\": \"s\"}', dry_run => true)", 100
