@@ -4,9 +4,6 @@ create or replace function pgbaton._lock_places(
 returns void
 language plpgsql volatile
 as $$
-declare
-    v_job_ids bigint[];
-    v_spans pgbaton.span[];
 begin
     -- Each by its id, whatever the statistics say.
     perform from (
@@ -26,7 +23,7 @@ begin
     if cardinality(on_duplicates) = 1 then
         return;  -- who replaces one job locks it when it takes it
     end if;
-    v_job_ids := array(
+    perform pgbaton._lock_unclaimed(array(
         select k.job_id from unnest(_lock_places.dedup_ids) as i (dedup_id)
         cross join lateral (
             select d.job_id from pgbaton.dedup as d
@@ -36,16 +33,7 @@ begin
         union
         select pgbaton._queued_job(queue, k.singleton_key)
         from (select distinct unnest(singleton_keys)) as k (singleton_key)
-    );
-    v_spans := array(
-        select l::pgbaton.span from unnest(v_job_ids) as i (id) cross join lateral pgbaton._live_span(i.id) as l
-    );
-    perform from pgbaton.span as s
-    -- By both ends: of ready_span the last one is indexed.
-    where s.lo = any (array(select l.lo from unnest(v_spans) as l))
-        and s.hi = any (array(select l.hi from unnest(v_spans) as l)) and s.state in ('pending', 'waiting')
-    order by s.lo
-    for update;
+    ));
 end;
 $$;
 comment on function pgbaton._lock_places(pgbaton.queue, text[], text[], text[]) is
