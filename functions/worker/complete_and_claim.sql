@@ -38,6 +38,9 @@ begin
         return;
     end if;
 
+    if not pgbaton._is_read_committed() then
+        perform pgbaton._pass_before_locks();
+    end if;
     if pg_current_xact_id_if_assigned() is null and not pgbaton._is_tended(v_now) then
         perform pgbaton._note_ahead(v_now);
     end if;

@@ -191,20 +191,29 @@ def test_keys_run_where_every_transaction_is_repeatable_read(
 
 @pytest.mark.parametrize("isolation", ["read committed", "repeatable read", "serializable"])
 @pytest.mark.parametrize("policy", ["fifo", "singleton", "stately"])
+@pytest.mark.parametrize("is_busy", [False, True])
 def test_a_baton_that_waited_for_its_producer_is_passed_on_by_any_claim(
-    db: Session, open_session: Open, sound: Sound, policy: str, isolation: str
+    db: Session, open_session: Open, sound: Sound, is_busy: bool, policy: str, isolation: str
 ) -> None:
     """Nobody but workers on such snapshots is there, and nobody does the upkeep."""
     db.rows("select pgbaton.create_queue('q', %s::pgbaton.queue_policy)", policy)
+    db.rows("select pgbaton.create_queue('other')")
+    db.enqueue("other")
     worker = open_session()
     worker.rows(f"set default_transaction_isolation = '{isolation}'")
     db.enqueue("q", "k")
     held = worker.claim("q")
+    busy = worker.claim("other")
     producer = open_session()
     producer.begin()
     job = producer.enqueue("q", "k")
     assert worker.complete(held) == ["ok"]
     assert worker.claim("q") == {}
     producer.commit()
-    assert list(worker.claim("q")) == [job]
+    if is_busy:  # with outcomes of the batch before
+        query = "select verdict, id from pgbaton.complete_and_claim(%s, %s, 'w', '{q}')"
+        [(done, token)] = busy.items()
+        assert worker.rows(query, [done], token) == [("claimed", job)]
+    else:
+        assert list(worker.claim("q")) == [job]
     sound()
