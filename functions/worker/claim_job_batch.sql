@@ -19,7 +19,7 @@ declare
     v_tags constant text[] := pgbaton._normal_tags(tags);
     v_queues record;
     v_sleepers_from constant bigint := pgbaton._sleepers_from();
-    v_is_tending boolean := not pgbaton._is_tended(v_now);
+    v_is_tending boolean;
     v_token bigint;
     v_picked record;
     v_span pgbaton.span;
@@ -36,6 +36,7 @@ begin
         perform pgbaton._pass_before_locks();
     end if;
     v_queues := pgbaton._claimable_queues(queues);
+    v_is_tending := not pgbaton._is_tended(v_now);
     -- What is plainly right needs no call: a statement is started for it.
     if (octet_length(worker_id) between 1 and 255 and batch_size between 1 and 100000
         and num_nonnulls(job_types, lease) = 0) is not true
