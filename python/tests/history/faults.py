@@ -349,7 +349,7 @@ FAULTS = [
     Fault(
         "who replaces the job of an id does not wait for another one who does",
         "_lock_places",
-        (("order by d.dedup_id for no key update;", ";"),),
+        (("d.dedup_id = i.dedup_id for no key update", "d.dedup_id = i.dedup_id"),),
         "of_an_id_one_job_is_left",
     ),
     Fault(

@@ -329,7 +329,8 @@ def test_l25_a_queue_with_many_keys(db: Session) -> None:
     before = db.one(reads)
     [found] = db.rows("select id from pgbaton.claim_job_batch('w')")
     assert found == (job,)
-    assert db.one(reads) - before < 200
+    # Once in ten seconds a claim sweeps as well, which is some hundreds; the keys are 2,000.
+    assert db.one(reads) - before < 1000
     db.commit()
 
 
