@@ -967,4 +967,5 @@ def test_keys_that_wait_are_not_passed(db: Session, open_session: Open) -> None:
             db.rows("delete from pgbaton.key_start where singleton_key = 'free'")
             db.rows("select pgbaton.run_maintenance()")
         read.append(after - before)
-    assert read[1] <= read[0] + 20, read
+    # The upkeep by the way reads a few more or less; to pass the keys would be a thousand.
+    assert read[1] <= read[0] + 200, read

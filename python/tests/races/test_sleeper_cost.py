@@ -80,8 +80,10 @@ def test_sleeping_and_waking_stays_as_cheap_under_an_old_snapshot(
         run(times)
         last = thrice(min)
     print(f"{sleepers} others asleep, after 300 and {times + 300} times: {first} {last}")
+    # What is tidied now and then reads a few pages more or less, however often it was done.
+    slack = {"cycle": 24}
     for what, count in first.items():
-        assert last[what] <= max(count * 1.2, count + 4), (first, last)
+        assert last[what] <= max(count * 1.2, count + slack.get(what, 4)), (first, last)
 
 
 def test_what_fifty_sleepers_cost(dsn: str, conn: psycopg.Connection[Any]) -> None:
