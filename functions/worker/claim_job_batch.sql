@@ -122,7 +122,7 @@ begin
             from pgbaton.job as j
             where j.day = v_span.day and j.id between v_span.lo and v_span.hi
             order by j.id;
-            return;
+            exit;
         end if;
         v_spans := null;
         if cardinality(v_picked.his || v_picked.lone_his) > 0 or (v_picked.cut).lo is not null then
