@@ -46,7 +46,7 @@ lint: $(VENV)/.dev ## check style and types; changes nothing
 	$(PY) python/docs/wrap.py --check
 	$(VENV)/bin/mypy
 
-fmt: $(VENV)/.dev ## format Python and the SQL outside function bodies
+fmt: $(VENV)/.dev ## format Python, the SQL outside function bodies, and pages
 	$(VENV)/bin/ruff check --fix .
 	$(VENV)/bin/ruff format .
 	$(VENV)/bin/sqlfluff fix --processes 0 sql functions

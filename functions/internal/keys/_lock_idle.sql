@@ -2,14 +2,8 @@ create or replace function pgbaton._lock_idle(job_ids bigint[], action text)
 returns bigint[]
 language plpgsql volatile
 as $$
-declare
-    v_spans constant pgbaton.span[] := array(select pgbaton._live_span(i.id) from unnest(job_ids) as i (id));
 begin
-    perform from pgbaton.span as s
-    where s.lo = any (array(select v.lo from unnest(v_spans) as v))
-        and s.hi = any (array(select v.hi from unnest(v_spans) as v))
-    order by s.lo
-    for update;
+    perform pgbaton._lock_live(job_ids);
     return array(
         select i.id
         from unnest(job_ids) with ordinality as i (id, ordinal)

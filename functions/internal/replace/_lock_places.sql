@@ -23,7 +23,7 @@ begin
     if cardinality(on_duplicates) = 1 then
         return;  -- who replaces one job locks it when it takes it
     end if;
-    perform pgbaton._lock_unclaimed(array(
+    perform pgbaton._lock_live(array(
         select k.job_id from unnest(_lock_places.dedup_ids) as i (dedup_id)
         cross join lateral (
             select d.job_id from pgbaton.dedup as d
@@ -33,7 +33,7 @@ begin
         union
         select pgbaton._queued_job(queue, k.singleton_key)
         from (select distinct unnest(singleton_keys)) as k (singleton_key)
-    ));
+    ), array['pending', 'waiting']::pgbaton.job_state[]);
 end;
 $$;
 comment on function pgbaton._lock_places(pgbaton.queue, text[], text[], text[]) is
