@@ -48,7 +48,7 @@ begin
         )
         select array_agg(p.lo) into v_los from put as p;
         return array(
-            select s::pgbaton.span from unnest(v_others) as s where s.lo <> all (coalesce(v_los, '{}'))
+            select s::pgbaton.span from unnest(v_others) as s where s.lo not in (select unnest(v_los))
         );
     elsif v_others is not null then
         insert into pgbaton.span select s.* from unnest(v_others) as s;
