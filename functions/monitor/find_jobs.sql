@@ -24,6 +24,6 @@ Dead letters alone (states ["failed"]) come in the order in which they failed. A
 ids; queue; states (any of them; failed: dead letters, given_up: jobs that had failed, which somebody skipped or that
 expired); job_type; tags (all of them); singleton_key; worker_id (its last claim); error (part of the last message);
 payload (what the payload contains); created_after, created_before, ended_after, ended_before (instants; a dead
-letter ended when it failed). One call looks at most at some 20,000 ranges of jobs, or at some 8,000 jobs when each
+letter ended when it failed). One call looks at most at some 10,000 ranges of jobs, or at some 4,000 jobs when each
 must be read: key, error, payload, time of enqueue. Then it returns what it found so far. next_after: pass it as after
 to go on; null: that was all. Raises PB001, 22007 or 22023.';

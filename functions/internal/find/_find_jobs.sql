@@ -12,13 +12,16 @@ declare
     v_lane_ids constant integer[] := pgbaton._lanes_that_fit(filter, queue_ids);
     v_bounds constant pgbaton.search_bounds := pgbaton._search_bounds(filter);
     v_place pgbaton.search_place := pgbaton._search_place(v_kind, after, oldest_first);
-    v_left bigint := case when v_reads_each then 8192 else 20000 end;
+    v_left bigint := case when v_reads_each then 4096 else 10000 end;
     v_most integer := case when v_reads_each then 128 else least(max_rows, 1000) end;
     v_ranges pgbaton.job_range[];
     v_last pgbaton.job_range;
     v_looked_at bigint;
 begin
     job_ids := '{}';
+    if v_lane_ids = '{}' then
+        return;
+    end if;
     loop
         v_ranges := array(
             select r::pgbaton.job_range
@@ -45,7 +48,7 @@ begin
         );
         v_left := v_left - v_looked_at;
         exit when v_left <= 0;
-        v_most := least(1000, greatest(16, case when v_reads_each then v_left * v_most / v_looked_at else 1000 end));
+        v_most := least(8 * v_most, 4096, greatest(16, v_left * v_most / v_looked_at));
         next_after := null;
     end loop;
 end;

@@ -63,8 +63,8 @@ FUNCTIONS = {
         "select * from pgbaton.job_attempts(<dead>)",
         "select count(*) from pgbaton.job_error where job_id = (select min(lo) from pgbaton.span where state = 'failed')",
     ),
-    # 20,000 ranges at most, as its comment says, each through thirteen nodes of a plan.
-    "find_jobs": Call('select * from pgbaton.find_jobs(\'{"queue": "s"}\')', 5_300),
+    # 10,000 ranges at most, as its comment says, each through thirteen nodes of a plan.
+    "find_jobs": Call('select * from pgbaton.find_jobs(\'{"queue": "s"}\')', 2_900),
     "list_jobs": Call("select * from pgbaton.list_jobs('{<done>,<dead>,<active>}')"),
     "get_job_stats": reads(
         "select * from pgbaton.get_job_stats('{red}')", f"select ({LIVE}) + ({ENDED}) + ({DEAD})"
@@ -245,6 +245,13 @@ FURTHER = {
     "find_jobs, dead letters with an error that none has": Call(
         'select * from pgbaton.find_jobs(\'{"states": ["failed"], "error": "never"}\')', DEAD
     ),
+    "find_jobs, an error that none has": Call(
+        'select * from pgbaton.find_jobs(\'{"error": "never"}\')', 2_900
+    ),
+    "find_jobs, a type that no job has": Call(
+        'select * from pgbaton.find_jobs(\'{"job_type": "never"}\')',
+        "select count(*) from pgbaton.lane",
+    ),
     "find_jobs, what runs": Call(
         'select * from pgbaton.find_jobs(\'{"states": ["active"]}\')', LEASED
     ),
@@ -263,12 +270,12 @@ FURTHER = {
     # These look for jobs of a queue as find_jobs does.
     "act_on_jobs, rescheduled": Call(
         "select * from pgbaton.act_on_jobs('reschedule', '{\"queue\": \"other\"}', max_rows => 10)",
-        5_300,
+        2_900,
     ),
     "act_on_jobs, prioritized": Call(
         "select * from pgbaton.act_on_jobs('prioritize', '{\"queue\": \"other\"}', max_rows => 10,"
         " priority => 7)",
-        5_300,
+        2_900,
     ),
     "act_on_jobs, a dry run": Call(
         "select * from pgbaton.act_on_jobs('skip', '{\"queue\": \"s\"}', dry_run => true)", 100
