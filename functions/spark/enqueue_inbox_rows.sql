@@ -17,6 +17,7 @@ declare
     v_jobs record;  -- parallel arrays
     v_day constant date := pgbaton._day(pgbaton._now());
     v_job_ids bigint[];  -- of the rows, null for duplicates
+    v_waits jsonb[];
 begin
     select a.queue, a.priority, a.job_type, a.tags, a.run_id, a.part, a.parts into v_first from added as a limit 1;
     if not found then
@@ -37,13 +38,16 @@ begin
         array_agg(a.payload) as payloads,
         case when count(a.singleton_key) > 0 then array_agg(a.singleton_key) end as singleton_keys,
         case when count(a.run_at) > 0 then array_agg(a.run_at) end as run_ats,
-        case when count(a.dedup_id) > 0 then array_agg(a.dedup_id) end as dedup_ids
+        case when count(a.dedup_id) > 0 then array_agg(a.dedup_id) end as dedup_ids,
+        case when count(a.after) > 0 then array_agg(a.after::text) end as afters,
+        case when count(a.on_failed) > 0 then array_agg(a.on_failed) end as on_faileds
     into v_all
     from added as a;
     if v_all.run_ats is not null then
         perform pgbaton._check_run_at(r.run_at, null) from unnest(v_all.run_ats) as r (run_at)
         where r.run_at is not null;
     end if;
+    v_waits := pgbaton._waits_of_rows(v_all.afters, v_all.on_faileds, v_all.run_ats);
     if v_all.are_alike then
         v_queue := pgbaton._enter_queue(v_first.queue);
         if num_nonnulls(v_first.run_id, v_first.part, v_first.parts) > 0
@@ -57,7 +61,7 @@ begin
             pgbaton._lane_id(
                 v_queue, coalesce(v_first.priority, 100), coalesce(v_first.job_type, ''), coalesce(v_first.tags, '{}')
             ),
-            null, v_all.run_ats, v_all.dedup_ids
+            null, v_all.run_ats, v_all.dedup_ids, waits => v_waits
         );
         if v_first.run_id is not null then
             perform pgbaton._note_jobs(v_queue.id, v_first.run_id, v_first.part, v_day, v_job_ids);
@@ -106,6 +110,7 @@ begin
             case when min(r.lane_id) < max(r.lane_id) then array_agg(r.lane_id) end as lane_ids,
             case when count(r.run_at) > 0 then array_agg(r.run_at) end as run_ats,
             case when count(r.dedup_id) > 0 then array_agg(r.dedup_id) end as dedup_ids,
+            case when v_waits is not null then array_agg(v_waits[r.row_no]) end as waits,
             case when count(r.run_id) > 0 then array_agg(r.run_id) end as run_ids,
             case when count(r.run_id) > 0 then array_agg(r.part) end as parts,
             case when min(r.part) = max(r.part) and count(r.part) = count(*) then min(r.part) end as part,
@@ -124,7 +129,7 @@ begin
         perform pgbaton._enter_keys(v_queue, v_jobs.singleton_keys, v_jobs.part, v_jobs.max_parts);
         v_job_ids := pgbaton._add_staged(
             v_queue, v_jobs.payloads, v_jobs.singleton_keys, v_jobs.lane_id, v_jobs.lane_ids, v_jobs.run_ats,
-            v_jobs.dedup_ids, v_jobs.row_nos
+            v_jobs.dedup_ids, v_jobs.row_nos, v_jobs.waits
         );
         if v_jobs.run_ids is not null then
             perform pgbaton._note_jobs(v_queue.id, c.run_id, c.part, v_day, c.job_ids)
@@ -142,5 +147,5 @@ $$;
 comment on function pgbaton.enqueue_inbox_rows() is
 'Trigger of the view enqueue_inbox: turns the rows of one insert into jobs, except rows of a part that was
 enqueued into their queue before and rows whose dedup_id is known. Cannot be called.
-Raises PB001, PB005, PB006 (the policy allows no further job of a key), PB009, PB010, PB011, PB013, 22004 or
+Raises PB001, PB002 (a job of after is not known), PB005, PB006 (the policy allows no further job of a key), PB009, PB010, PB011, PB013, 22004 or
 22023.';

@@ -128,5 +128,5 @@ attempts: one for each partition, in no order. expected: how many rows they stag
 another queue, under the same run_id are an error; with origin, the name of what the rows come from, another origin is,
 and the rows may differ. Jobs of one key stand in the order of order_nos, then of part and
 chunk_no.
-Raises PB003 (staged rows are gone), PB013 (the run was begun with other data or in partitions), 22004, 22023
+Raises PB002 (a job that a row waits for is gone meanwhile), PB003 (staged rows are gone), PB013 (the run was begun with other data or in partitions), 22004, 22023
 and what enqueue_batch raises.';

@@ -11,7 +11,9 @@ create or replace function pgbaton.spark_stage(
     tags text[] default null,
     run_ats timestamptz[] default null,
     dedup_ids text[] default null,
-    order_nos bigint[] default null
+    order_nos bigint[] default null,
+    afters text[] default null,
+    on_faileds text[] default null
 )
 returns void
 language plpgsql volatile security definer
@@ -27,6 +29,7 @@ declare
     v_now constant timestamptz := pgbaton._now();
     v_day constant date := pgbaton._day(v_now);
     v_digest numeric;
+    v_waits jsonb[];
     v_job_ids bigint[];
     v_spans record;  -- as parallel arrays
     v_ranges record;
@@ -48,7 +51,9 @@ begin
         ('job_types', cardinality(job_types), array_ndims(job_types)), ('tags', cardinality(tags), array_ndims(tags)),
         ('run_ats', cardinality(run_ats), array_ndims(run_ats)),
         ('dedup_ids', cardinality(dedup_ids), array_ndims(dedup_ids)),
-        ('order_nos', cardinality(order_nos), array_ndims(order_nos))
+        ('order_nos', cardinality(order_nos), array_ndims(order_nos)),
+        ('afters', cardinality(afters), array_ndims(afters)),
+        ('on_faileds', cardinality(on_faileds), array_ndims(on_faileds))
     ) as o (name, length, dimensions);
     v_with_null := case
         when array_position(priorities, null) is not null then 'priorities'
@@ -66,13 +71,16 @@ begin
     from unnest(dedup_ids) with ordinality as d (dedup_id, ordinal)
     where d.dedup_id = '' or octet_length(d.dedup_id) > 1024;
     perform pgbaton._check_run_at(r.run_at, null) from unnest(run_ats) as r (run_at) where r.run_at is not null;
+    v_waits := pgbaton._waits_of_rows(afters, on_faileds, run_ats);
+    -- The commit looks again: they may be gone by then.
+    perform pgbaton._require_parents_of(pgbaton._waits_of_new(v_queue, run_id, v_waits, dedup_ids));
 
     select coalesce(sum(jsonb_hash_extended(
         u.payload, coalesce(hashtextextended(u.singleton_key, 0), hashtextextended('', 0))
     )), 0)
     into v_digest
     from (select unnest(payloads) as payload, unnest(singleton_keys) as singleton_key) as u;
-    if cardinality(payloads) > 0 and num_nonnulls(dedup_ids, order_nos) = 0
+    if cardinality(payloads) > 0 and num_nonnulls(dedup_ids, order_nos, v_waits) = 0
         and coalesce(priorities = array_fill(priorities[1], array[cardinality(payloads)]), true)
         and coalesce(job_types = array_fill(job_types[1], array[cardinality(payloads)]), true)
         and coalesce(tags = array_fill(tags[1], array[cardinality(payloads)]), true)
@@ -85,11 +93,11 @@ begin
     if v_job_ids is null then
         insert into pgbaton.spark_chunk (
             attempt, staged_at, chunk_no, part, jobs, queue_id, day, queue, digest, run_id, payloads, singleton_keys,
-            priorities, job_types, tags, run_ats, dedup_ids, order_nos
+            priorities, job_types, tags, run_ats, dedup_ids, order_nos, waits
         )
         values (
             attempt, v_now, chunk_no, part, cardinality(payloads), v_queue.id, v_day, v_queue.name, v_digest, run_id,
-            payloads, singleton_keys, priorities, job_types, tags, run_ats, dedup_ids, order_nos
+            payloads, singleton_keys, priorities, job_types, tags, run_ats, dedup_ids, order_nos, v_waits
         );
     else
         v_spans := pgbaton._cut_into_spans(v_job_ids, singleton_keys, null, run_ats);
@@ -108,12 +116,14 @@ end;
 $$;
 comment on function pgbaton.spark_stage(
     text, uuid, integer, integer, text, jsonb[], text[], integer[], text[], text[], timestamptz[], text[],
-    bigint[]
+    bigint[], text[], text[]
 ) is
 'Stages rows of a run; spark_commit makes jobs of them. Commit it as you like. Rows of one priority,
 job type and list of tags stand where jobs are from then on, unseen, so that the commit is short.
 attempt: a new id for each attempt at a partition, so that two at the same one never mix. part: its number.
 chunk_no: rises with each call of the attempt. The arrays have an entry for each row, or are null for the defaults of
-enqueue_job; an entry of tags is an array as text. Entries may be null in singleton_keys (not of a FIFO queue), run_ats,
-dedup_ids and order_nos. order_nos orders the rows of the whole run.
-Raises PB001, PB005, PB009, PB010, PB011, 2202E, 22004, 22023 or 22P02 (tags).';
+enqueue_job; an entry of tags or afters is an array as text. Entries may be null in singleton_keys (not of a FIFO queue), run_ats,
+dedup_ids, order_nos, afters and on_faileds. order_nos orders the rows of the whole run. afters: for which jobs a row
+waits; they must be there, now and at the commit, so a row cannot name one of its own run.
+Raises PB001, PB002 (a job of afters is not known), PB005, PB009, PB010, PB011, 2202E, 22004, 22023 or 22P02 (tags,
+afters).';

@@ -58,8 +58,8 @@ _NAMES_OF_TYPES = {
     "name": "role",
     "pgbaton.on_exhausted": "on_exhausted",
     "pgbaton.queue_policy": "policy",
-    "text[]": "dedup_ids error_messages error_stacks job_types key prefix queues singleton_keys"
-    " tags",
+    "text[]": "afters dedup_ids error_messages error_stacks job_types key on_faileds prefix queues"
+    " singleton_keys tags",
     "timestamptz": "run_at",
     "timestamptz[]": "run_ats",
 }

@@ -12,18 +12,20 @@ select
     r.order_no,
     r.run_id,
     r.part,
-    r.parts
+    r.parts,
+    r.after,
+    r.on_failed
 from pgbaton.inbox_row as r
 where false;
 comment on view pgbaton.enqueue_inbox is
 'Each row that is inserted here becomes a job: the way in for tools that can only write tables. Always empty.
-queue is needed; payload, priority, singleton_key, job_type, tags, run_at and dedup_id are parameters of
-enqueue_job, where null is the default; a row whose dedup_id is known becomes no job. order_no orders the rows of one
+queue is needed; payload, priority, singleton_key, job_type, tags, run_at, dedup_id, after and on_failed are parameters
+of enqueue_job, where null is the default; a row whose dedup_id is known becomes no job. order_no orders the rows of one
 statement, else their input order counts.
 run_id, part and parts, together: the rows are partition part of parts of a run. A partition is one transaction
 and is enqueued once: when it comes again, its rows become no jobs.
-Raises what enqueue_batch raises, or PB013 (the run has other partitions), and then nothing of the statement is
-enqueued.';
+Raises what enqueue_batch raises, PB002 (a job of after is not known), or PB013 (the run has other partitions), and then
+nothing of the statement is enqueued.';
 
 -- Spark looks at the columns before it writes.
 grant select, insert on pgbaton.enqueue_inbox to pgbaton_producer;

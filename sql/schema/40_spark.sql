@@ -12,7 +12,9 @@ create unlogged table pgbaton.inbox_row (
     dedup_id text,
     run_id text,
     tags text[] default '{}',
-    payload jsonb default '{}'
+    payload jsonb default '{}',
+    after bigint[],
+    on_failed text
 );
 -- What is large is compressed once, in the job.
 alter table pgbaton.inbox_row alter column payload set storage external;
@@ -31,6 +33,8 @@ comment on column pgbaton.inbox_row.dedup_id is 'As in enqueue_job; a row whose 
 comment on column pgbaton.inbox_row.run_id is 'The run whose partitions are enqueued once; null is none.';
 comment on column pgbaton.inbox_row.tags is 'As in enqueue_job.';
 comment on column pgbaton.inbox_row.payload is 'As in enqueue_job.';
+comment on column pgbaton.inbox_row.after is 'As in enqueue_job.';
+comment on column pgbaton.inbox_row.on_failed is 'As in enqueue_job.';
 
 -- What was enqueued already -----------------------------------------------------------------------
 create table pgbaton.enqueue_run (
@@ -156,6 +160,7 @@ create unlogged table pgbaton.spark_chunk (
     run_ats timestamptz[],
     dedup_ids text[],
     order_nos bigint[],
+    waits jsonb[],
     constraint spark_chunk_pkey primary key (attempt, chunk_no)
 );
 -- Written once and read once: compression would cost more than it saves.
@@ -171,7 +176,8 @@ alter column job_types set storage external,
 alter column tags set storage external,
 alter column run_ats set storage external,
 alter column dedup_ids set storage external,
-alter column order_nos set storage external;
+alter column order_nos set storage external,
+alter column waits set storage external;
 create index spark_chunk_run_idx on pgbaton.spark_chunk (run_id);
 comment on table pgbaton.spark_chunk is
 'Rows staged by spark_stage, thousands in one row as parallel arrays, until spark_commit makes jobs of them.';
@@ -201,3 +207,4 @@ comment on column pgbaton.spark_chunk.tags is 'Tags, the array of each job as te
 comment on column pgbaton.spark_chunk.run_ats is 'Instants before which the jobs do not run; null is none.';
 comment on column pgbaton.spark_chunk.dedup_ids is 'Producer''s ids; null is none.';
 comment on column pgbaton.spark_chunk.order_nos is 'Order among all rows of the run; null is none.';
+comment on column pgbaton.spark_chunk.waits is 'What each waits for, as _waits_of_rows has it; null is none.';

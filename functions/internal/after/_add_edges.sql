@@ -23,14 +23,7 @@ begin
             _add_edges.child_id, case when g.level = 0 then parent_ids[g.last + 1] end, _add_edges.run_at,
             v_child.queue_id,
             g.level, g.no, case when g.level = 0 then g.last end, v_edges, _add_edges.on_failed
-        from (
-            select
-                l.level, n.no,
-                least(n.no * 16 + 15, v_edges - 1) as last  -- what it watches, of level 0
-            from generate_series(0, 4) as l (level)
-            cross join lateral generate_series(0, (v_edges - 1) >> (4 * (l.level + 1))) as n (no)
-            where l.level = 0 or v_edges > 1::bigint << (4 * l.level)
-        ) as g
+        from pgbaton._groups_of(v_edges) as g
         returning queue_id, parent_id
     )
     select array_agg(a.queue_id), array_agg(a.parent_id) into v_queue_ids, v_parent_ids

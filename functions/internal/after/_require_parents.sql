@@ -1,10 +1,13 @@
-create or replace function pgbaton._require_parents(parent_ids bigint[])
+create or replace function pgbaton._require_parents(
+    parent_ids bigint[], waits jsonb[] default null, row_nos bigint[] default null
+)
 returns void
 language plpgsql volatile
 as $$
 declare
     v_allowed constant integer[] := pgbaton._allowed_queues('enqueue');
     v_missing bigint;
+    v_row_no bigint;
 begin
     select i.id into v_missing
     from unnest(parent_ids) as i (id)
@@ -33,13 +36,15 @@ begin
             message = format('job %s, named by after, is not there in this snapshot', v_missing),
             hint = 'Run the transaction again.';
     end if;
+    select min(coalesce(row_nos[w.ordinal], w.ordinal)) into v_row_no
+    from unnest(waits) with ordinality as w (wait, ordinal) where w.wait -> 'after' @> to_jsonb(v_missing);
     raise exception using
         errcode = 'PB002',
-        message = format('job %s, named by after, does not exist', v_missing),
+        message = format('job %s, named by after, does not exist%s', v_missing, ' (row ' || v_row_no || ')'),
         hint = 'It was never committed, its retention is over, or its queue is not yours: whether it completed is not '
             'known.';
 end;
 $$;
-comment on function pgbaton._require_parents(bigint[]) is
+comment on function pgbaton._require_parents(bigint[], jsonb[], bigint[]) is
 'Raises PB002 unless all of these jobs are known, live or ended, in queues in which the caller may enqueue; 40001 under
-an older snapshot.';
+an older snapshot. waits: of rows, to say which row names the one that is not known; row_nos: what messages call them.';

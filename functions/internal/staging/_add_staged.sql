@@ -6,7 +6,8 @@ create or replace function pgbaton._add_staged(
     lane_ids integer[],
     run_ats timestamptz[],
     dedup_ids text[],
-    row_nos bigint[] default null
+    row_nos bigint[] default null,
+    waits jsonb[] default null
 )
 returns bigint[]
 language plpgsql volatile
@@ -22,21 +23,16 @@ begin
     end if;
     perform pgbaton._check_batch(queue, payloads, singleton_keys, row_nos);
     v_job_ids := pgbaton._add_once(
-        queue, payloads, singleton_keys, lane_ids, run_ats, dedup_ids, v_is_new, lane_id
+        queue, payloads, singleton_keys, lane_ids, pgbaton._run_ats_of(run_ats, waits), dedup_ids, v_is_new, lane_id
     );
-    if v_is_new is null or array_position(v_is_new, false) is null then
-        return v_job_ids;
-    end if;
-    return array(
-        select case when n.is_new then v_job_ids[count(*) filter (where n.is_new) over (order by n.ordinal)] end
-        from unnest(v_is_new) with ordinality as n (is_new, ordinal)
-        order by n.ordinal
-    );
+    v_job_ids := pgbaton._ids_by_row(v_job_ids, v_is_new);
+    perform pgbaton._add_waits(queue.id, v_job_ids, waits, row_nos);
+    return v_job_ids;
 end;
 $$;
 comment on function pgbaton._add_staged(
-    pgbaton.queue, jsonb[], text[], integer, integer[], timestamptz[], text[], bigint[]
+    pgbaton.queue, jsonb[], text[], integer, integer[], timestamptz[], text[], bigint[], jsonb[]
 ) is
 'Adds the rows of one statement to a queue and returns the id of each, null where its dedup id was known. row_nos:
-what messages call the rows; default their places, from 1. Raises what _check_batch, _register_dedup_ids and _add_jobs
-raise.';
+what messages call the rows; default their places, from 1. waits: what they wait for. Raises what _check_batch, _register_dedup_ids,
+_add_jobs and _add_waits raise.';

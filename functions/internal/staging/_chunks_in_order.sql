@@ -19,7 +19,8 @@ begin
         queue.name, min(r.run_id), null::bigint[], null::bigint[], null::bigint[], null::bigint[],
         array_agg(r.payload order by r.n), array_agg(r.singleton_key order by r.n),
         array_agg(r.priority order by r.n), array_agg(r.job_type order by r.n), array_agg(r.tags order by r.n),
-        array_agg(r.run_at order by r.n), array_agg(r.dedup_id order by r.n), null::bigint[]
+        array_agg(r.run_at order by r.n), array_agg(r.dedup_id order by r.n), null::bigint[],
+        case when count(r.wait) > 0 then array_agg(r.wait order by r.n) end
     from (
         select
             c.attempt, c.staged_at, c.run_id, u.*,
@@ -30,9 +31,9 @@ begin
             coalesce(c.priorities, array_fill(100, array[cardinality(c.payloads)])),
             coalesce(c.job_types, array_fill(''::text, array[cardinality(c.payloads)])),
             coalesce(c.tags, array_fill('{}'::text, array[cardinality(c.payloads)])),
-            c.run_ats, c.dedup_ids, c.order_nos
+            c.run_ats, c.dedup_ids, c.order_nos, c.waits
         ) with ordinality as u (
-            payload, singleton_key, priority, job_type, tags, run_at, dedup_id, order_no, ordinal
+            payload, singleton_key, priority, job_type, tags, run_at, dedup_id, order_no, wait, ordinal
         )
         where c.queue = queue.name and c.attempt = any (attempts)
     ) as r

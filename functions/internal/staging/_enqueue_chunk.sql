@@ -44,8 +44,10 @@ begin
         v_is_new := pgbaton._unused_dedup_ids(queue, v_dedup_ids);
     end if;
     v_job_ids := pgbaton._add_once(
-        queue, chunk.payloads, chunk.singleton_keys, v_lane_ids, chunk.run_ats, v_dedup_ids, v_is_new, v_lane_id
+        queue, chunk.payloads, chunk.singleton_keys, v_lane_ids, pgbaton._run_ats_of(chunk.run_ats, chunk.waits),
+        v_dedup_ids, v_is_new, v_lane_id
     );
+    perform pgbaton._add_waits(queue.id, pgbaton._ids_by_row(v_job_ids, v_is_new), chunk.waits);
     v_ranges := pgbaton._id_ranges(v_job_ids);
     perform pgbaton._note_range(queue.id, run_id, 0, v_day, cardinality(v_job_ids), v_ranges.los, v_ranges.his);
     return cardinality(v_job_ids);
@@ -53,4 +55,4 @@ end;
 $$;
 comment on function pgbaton._enqueue_chunk(pgbaton.queue, pgbaton.spark_chunk, boolean, text) is
 'Adds the jobs of one chunk to a run, for which _enter_chunks prepared, and returns how many, without those whose dedup
-id is known; are_new says that none is. Raises what _check_keys and _add_once raise.';
+id is known; are_new says that none is. Raises what _check_keys, _add_once and _add_waits raise.';

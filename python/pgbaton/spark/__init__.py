@@ -14,7 +14,7 @@ with extra("spark"):
     from pgbaton.spark._enqueue import Enqueued, Part, enqueue, foreach_batch
     from pgbaton.spark._history import read_blocked, read_history
     from pgbaton.spark._jdbc import jar_path, jdbc_options
-    from pgbaton.spark._runs import ErrorCount, RunReport, run_report, wait
+    from pgbaton.spark._runs import ErrorCount, RunReport, outcomes, run_report, wait
     from pgbaton.spark._snapshot import Snapshot, snapshot
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "foreach_batch",
     "jar_path",
     "jdbc_options",
+    "outcomes",
     "read_blocked",
     "read_history",
     "register",

@@ -246,6 +246,21 @@ def _tags_kind(kind: DataType) -> Literal | None:
     return _lists if is_texts else None
 
 
+def _ids(values: pa.Array) -> str:
+    return _joined(pa.array([_id_list(v) for v in values.to_pylist()], pa.string()))
+
+
+def _id_list(values: list[int | None] | None) -> str | None:
+    if values is None:
+        return None
+    return '"{' + ",".join("NULL" if v is None else str(v) for v in values) + '}"'
+
+
+def _ids_kind(kind: DataType) -> Literal | None:
+    is_numbers = isinstance(kind, ArrayType) and isinstance(kind.elementType, IntegralType)
+    return _ids if is_numbers else None
+
+
 def _payload_kind(kind: DataType) -> Literal | None:
     if isinstance(kind, StringType):
         return _jsons
@@ -276,6 +291,8 @@ COLUMNS: dict[str, tuple[str, Callable[[DataType], Literal | None]]] = {
     "run_at": ("run_ats", _instant_kind),
     "dedup_id": ("dedup_ids", _text_kind),
     "order_no": ("order_nos", _number_kind),
+    "after": ("afters", _ids_kind),
+    "on_failed": ("on_faileds", _text_kind),
 }
 TYPES = {
     "payloads": "jsonb[]",
@@ -286,4 +303,6 @@ TYPES = {
     "run_ats": "timestamptz[]",
     "dedup_ids": "text[]",
     "order_nos": "bigint[]",
+    "afters": "text[]",
+    "on_faileds": "text[]",
 }

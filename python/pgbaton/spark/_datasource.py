@@ -58,7 +58,7 @@ def register(spark: SparkSession) -> None:
 
     The package must be where Spark runs its Python (`pgbaton spark-zip`). Batch and streaming
     write take the columns of the view enqueue_inbox (payload, singleton_key, priority, job_type,
-    tags, run_at, dedup_id, order_no) and these options:
+    tags, run_at, dedup_id, order_no, after, on_failed) and these options:
 
     - `dsn`: connection string; `password`: its password, which Spark then keeps out of its plans
     - `queue`: where the jobs go
@@ -400,7 +400,8 @@ def _refusal(error: BadColumn | psycopg.DatabaseError) -> Refusal:
 
 def _alone(refusal: Refusal) -> Refusal:
     """Without the number that the row had in a statement of one."""
-    return replace(refusal, message=refusal.message.replace(", row 1)", ")"))
+    message = refusal.message.replace(", row 1)", ")").removesuffix(" (row 1)")
+    return replace(refusal, message=message)
 
 
 def _aside_place(

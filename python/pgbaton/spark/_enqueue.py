@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 import uuid
@@ -44,6 +45,11 @@ NUMBER = "__pgbaton_number"
 # monotonically_increasing_id has the partition above this many bits, and the row below.
 ROWS_OF_PART = 33
 MOST_DOUBTFUL = 1000
+# With the number that the row had in a statement of one of Spark's batches.
+UNKNOWN_PARENT = re.compile(
+    r"(?P<said>job (?P<id>-?\d+), named by after, does not exist)(?: \(row \d+\))?(?P<rest>.*)",
+    re.DOTALL,
+)
 
 
 @dataclass(frozen=True)
@@ -88,6 +94,8 @@ def enqueue(
     tags: Sequence[str] | ColumnOrName | None = None,
     run_at: ColumnOrName | None = None,
     dedup: ColumnOrName | None = None,
+    after: Sequence[int] | ColumnOrName | None = None,
+    on_failed: str | Column = "wait",
     run_id: str | None = None,
     partitions: int = 8,
     method: Method | None = None,
@@ -113,6 +121,11 @@ def enqueue(
         run_at (Column | str): a column of timestamps before which the jobs do not run; null is at
             once.
         dedup (Column | str): the dedup_id; a row whose id the queue knows becomes no job.
+        after (list[int] | Column | str): for which jobs, by their ids, every row waits, or a column
+            of array<bigint>, in which null and an empty array are none. They must be there already:
+            rows of one run cannot wait for each other.
+        on_failed (str | Column): what a row does that waits for a job that does not complete:
+            "wait" (default), "cancel" or "run", or a column of these.
         run_id (str): name of this run; called again with the same name and data, what is enqueued
             is not enqueued again. Default a new one.
         partitions (int): how many connections at most write side by side, as far as Spark has
@@ -138,12 +151,16 @@ def enqueue(
         KeyRequired: a FIFO queue and no key, or a row whose key is null or empty; nothing is
             enqueued.
         RunExists: the run_id stands for other data, or for the same in other partitions.
+        UnknownJob: a row waits for a job that is not there; says which row. With "jdbc" it is
+            found when its partition is written, and those that are done stay.
         psycopg.Error: the database refused a row; what it said, and which row: its number and
             partition when it was written, its key, and how its payload begins. With "jdbc" the
             partitions that are done stay, and a call with the same run_id adds the rest.
         ImportError: Spark's Python workers have no pgbaton or no psycopg.
     """
-    wanted = Wanted(payload, key, order_by, priority, job_type, tags, run_at, dedup)
+    wanted = Wanted(
+        payload, key, order_by, priority, job_type, tags, run_at, dedup, after, on_failed
+    )
     aside = _aside_options(on_bad_rows, bad_rows_queue, bad_rows_table)
     if aside and method == "jdbc":
         raise ValueError('on_bad_rows="aside" needs method "datasource"')
@@ -164,6 +181,8 @@ def foreach_batch(
     tags: Sequence[str] | ColumnOrName | None = None,
     run_at: ColumnOrName | None = None,
     dedup: ColumnOrName | None = None,
+    after: Sequence[int] | ColumnOrName | None = None,
+    on_failed: str | Column = "wait",
     partitions: int = 8,
     on_bad_rows: OnBadRows = "fail",
     bad_rows_queue: str | None = None,
@@ -182,7 +201,9 @@ def foreach_batch(
         Callable: takes the DataFrame and the number of a batch. Raises what `enqueue` raises,
             and then Spark stops the stream.
     """
-    wanted = Wanted(payload, key, order_by, priority, job_type, tags, run_at, dedup)
+    wanted = Wanted(
+        payload, key, order_by, priority, job_type, tags, run_at, dedup, after, on_failed
+    )
     aside = _aside_options(on_bad_rows, bad_rows_queue, bad_rows_table)
 
     def write(df: DataFrame, batch_id: int) -> None:
@@ -311,9 +332,22 @@ def _write_parts(rows: DataFrame, run: Run, parts: int, is_named: bool) -> None:
     try:
         _jdbc.write(rows.withColumns(added), run.target)
     except psycopg.Error as error:
+        if unknown := UNKNOWN_PARENT.match(str(error)):
+            error.args = (_with_its_row(rows, unknown),)
         if is_named:
             error.add_note("Partitions that are done stay: the same run_id again adds the rest.")
         raise
+
+
+def _with_its_row(rows: DataFrame, unknown: re.Match[str]) -> str:
+    """What was said about a job that is not known, with the first row that waits for it."""
+    numbered = rows.withColumn(NUMBER, F.monotonically_increasing_id())
+    waits = F.array_contains("after", int(unknown["id"]))
+    first = numbered.where(waits).agg(F.min(NUMBER)).first()
+    if first is None or first[0] is None:
+        return unknown.string
+    place = _place(first[0])
+    return f"{unknown['said']} ({place}{_looks(rows, place)}){unknown['rest']}"
 
 
 def _by_datasource(rows: DataFrame, run: Run, is_micro_batch: bool, aside: dict[str, str]) -> None:
@@ -336,6 +370,11 @@ def _by_datasource(rows: DataFrame, run: Run, is_micro_batch: bool, aside: dict[
     else:
         return
     refusal.throw(_looks(rows, refusal.place))
+
+
+def _place(number: int) -> Place:
+    """Of what monotonically_increasing_id gave to a row."""
+    return Place(number % (1 << ROWS_OF_PART) + 1, number >> ROWS_OF_PART)
 
 
 def _looks(rows: DataFrame, place: Place) -> str:
@@ -389,7 +428,7 @@ def _checks(rows: DataFrame, run: Run) -> dict[str, Column]:
 
 
 def _refuse(rows: DataFrame, run: Run, name: str, how_many: str, first: int) -> NoReturn:
-    place = Place(first % (1 << ROWS_OF_PART) + 1, first >> ROWS_OF_PART)
+    place = _place(first)
     where = f"{how_many}, the first is {place}{_looks(rows, place)}"
     if name == "keyless":
         raise KeyRequired(
@@ -432,7 +471,7 @@ def _check_json(rows: DataFrame, doubtful: DataFrame, run: Run) -> None:
                 raise
             except psycopg.DataError as error:
                 refusal = Refusal.of(error)
-                place = Place(number % (1 << ROWS_OF_PART) + 1, number >> ROWS_OF_PART)
+                place = _place(number)
                 if "NUL" in str(error):
                     message = in_our_words("22021", "0x00")
                     refusal = Refusal("22021", message.replace("a text", 'column "payload"'))

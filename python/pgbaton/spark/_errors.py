@@ -21,8 +21,8 @@ _MISSING = re.compile(r"No module named '(pgbaton|psycopg|psycopg_binary|pyarrow
 # Characters of a bad row that a message shows.
 SHOWN = 40
 BAD_ARGUMENT = "22023"
-# Besides data exceptions: no key, a payload that is too large.
-OF_A_ROW = {"PB005", "PB011"}
+# Besides data exceptions: waits for a job that is not known, no key, a payload that is too large.
+OF_A_ROW = {"PB002", "PB005", "PB011"}
 CONNECTION_FAILURE = "08006"
 # What a pooler says that gives each transaction another server connection.
 PREPARED_ELSEWHERE = {"42P05", "26000"}

@@ -28,6 +28,7 @@ ColumnOrName: TypeAlias = Column | str
 STRIPES = 256
 # Types of which Spark makes the text in a map's key that it makes elsewhere.
 KEYS_OF_JSON = (StringType, NumericType, BooleanType)
+ON_FAILED = ("wait", "cancel", "run")
 INTEGERS = range(-(2**31), 2**31)
 ROW = "__pgbaton_row"
 PLACE = "__pgbaton_place"
@@ -52,6 +53,8 @@ class Wanted:
     tags: Sequence[str] | ColumnOrName | None = None
     run_at: ColumnOrName | None = None
     dedup: ColumnOrName | None = None
+    after: Sequence[int] | ColumnOrName | None = None
+    on_failed: str | Column = "wait"
 
 
 def job_rows(df: DataFrame, wanted: Wanted, partitions: int, is_repeatable: bool) -> DataFrame:
@@ -100,7 +103,41 @@ def _columns(df: DataFrame, wanted: Wanted) -> list[Column]:
         columns.append(_typed(df, "run_at", wanted.run_at, TimestampType).alias("run_at"))
     if wanted.dedup is not None:
         columns.append(_typed(df, "dedup", wanted.dedup, None).cast("string").alias("dedup_id"))
-    return columns
+    return columns + _waits(df, wanted.after, wanted.on_failed)
+
+
+def _waits(
+    df: DataFrame, after: Sequence[int] | ColumnOrName | None, on_failed: str | Column
+) -> list[Column]:
+    """For which jobs a row waits; on_failed is null where it waits for none."""
+    if isinstance(on_failed, str) and on_failed not in ON_FAILED:
+        raise ValueError(
+            f'on_failed is "{on_failed}": pass {", ".join(ON_FAILED)}, or a column of them'
+        )
+    if after is None:
+        if isinstance(on_failed, str) and on_failed == "wait":
+            return []
+        raise ValueError("on_failed needs after: the jobs for which a row waits")
+    ids = _ids(df, after)
+    if isinstance(on_failed, Column):
+        said = _typed(df, "on_failed", on_failed, StringType)
+    elif on_failed == "wait":
+        return [ids.alias("after")]
+    else:
+        said = F.lit(on_failed)
+    return [ids.alias("after"), F.when(F.size(ids) > 0, said).alias("on_failed")]
+
+
+def _ids(df: DataFrame, after: Sequence[int] | ColumnOrName) -> Column:
+    if not isinstance(after, str | Column):
+        return F.array(*map(F.lit, after)).cast("array<bigint>")
+    column = _existing(df, after)
+    kind = _type_of(df, column)
+    if isinstance(kind, ArrayType) and isinstance(kind.elementType, IntegralType):
+        return column.cast("array<bigint>")
+    raise ValueError(
+        f"after is a column of {kind.simpleString()}: pass one of array<bigint>, or a list of ids"
+    )
 
 
 def _in_order(df: DataFrame, order: list[Column], partitions: int) -> DataFrame:

@@ -107,9 +107,7 @@ def wait(
         partitions (int): how many tasks read the outcomes side by side, at most.
 
     Returns:
-        DataFrame: one row for each job: id, queue, part (0 with method "datasource"),
-        singleton_key, payload, state, resolution, attempt, claimed_at, ended_at, last_error,
-        result. Every action reads anew. A state that is null: the job is gone.
+        DataFrame: as that of `outcomes`.
 
     Raises:
         TimeoutError: some jobs have not ended in that time.
@@ -121,6 +119,35 @@ def wait(
     deadline = None if timeout is None else time.monotonic() + timeout.total_seconds()
     while _paused_until_ended(target, run_id, deadline):
         pass  # what failed meanwhile may have been retried
+    return _outcomes(spark, target, run_id, partitions)
+
+
+@plain_errors()
+def outcomes(
+    spark: SparkSession, dsn: str, run_id: str, *, partitions: int = DEFAULT_PARTITIONS
+) -> DataFrame:
+    """What has become of the jobs of a run so far, also of those that have not ended.
+
+    Args:
+        spark (SparkSession): where to.
+        dsn (str): connection string or URL of a role that is in pgbaton_producer.
+        run_id (str): the run, as `Enqueued.run_id` has it.
+        partitions (int): how many tasks read side by side, at most.
+
+    Returns:
+        DataFrame: one row for each job: id, queue, part (0 with method "datasource"),
+        singleton_key, payload, state, resolution, attempt, claimed_at, ended_at, last_error,
+        result. Every action reads anew. A state that is null: the job is gone.
+
+    Raises:
+        psycopg.errors.UndefinedObject: there is no such run.
+        ImportError: Spark's Python workers have no pgbaton or no psycopg.
+    """
+    check_partitions(partitions)
+    return _outcomes(spark, Target.resolve(dsn), run_id, partitions)
+
+
+def _outcomes(spark: SparkSession, target: Target, run_id: str, partitions: int) -> DataFrame:
     require_workers(spark)
     ranges = _ranges(target, run_id, partitions)
     return spark.range(0, len(ranges), 1, max(1, min(partitions, len(ranges)))).mapInArrow(

@@ -15,7 +15,7 @@ from psycopg.conninfo import make_conninfo
 from pyspark.sql import SparkSession
 
 from pgbaton import _assemble
-from pgbaton.spark import ErrorCount, _runs, enqueue, run_report, wait
+from pgbaton.spark import ErrorCount, _runs, enqueue, outcomes, run_report, wait
 
 Conn = psycopg.Connection[Any]
 
@@ -47,10 +47,11 @@ def test_a_report_and_outcomes_of_a_run(
     assert (report.p95, report.errors) == (None, [])
     with pytest.raises(TimeoutError, match='200 jobs of run "night" wait or run'):
         wait(spark, dsn, "night", timeout=timedelta(0))
+    assert outcomes(spark, dsn, "night").where("state = 'pending'").count() == 200
     work_off(conn, "mail")
-    outcomes = wait(spark, dsn, "night", timeout=timedelta(0), partitions=2)
-    assert outcomes.rdd.getNumPartitions() <= 2
-    found = outcomes.selectExpr(
+    ended = wait(spark, dsn, "night", timeout=timedelta(0), partitions=2)
+    assert ended.rdd.getNumPartitions() <= 2
+    found = ended.selectExpr(
         "get_json_object(payload, '$.n') as n", "singleton_key", "state", "last_error", "result",
         "ended_at >= claimed_at as is_in_order", "queue", "part",
     ).collect()  # fmt: skip
@@ -71,7 +72,7 @@ def test_a_report_and_outcomes_of_a_run(
     assert timedelta(0) < report.p95 < timedelta(minutes=10)
     # A later action reads what is true then.
     conn.execute("select pgbaton.retry_jobs('mail')")
-    assert outcomes.where("ended_at is null").count() == 20
+    assert ended.where("ended_at is null").count() == 20
 
 
 def test_limits_hold_for_what_spark_enqueues_and_a_job_waits_for_a_run(

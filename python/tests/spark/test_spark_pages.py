@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from pgbaton import Client, _assemble
+from pgbaton.spark import enqueue
 
 ROOT = _assemble.source_root()
 
@@ -47,7 +48,8 @@ def test_the_examples_of_the_guide(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     (
-        write, stream, for_each, compare, follow, work_off, ended, after, inbox, by_stripe,
+        write, stream, for_each, compare, follow, work_off, ended, rows_after, after, inbox,
+        by_stripe,
     ) = examples("docs/spark.md")  # fmt: skip
     for queue in ("flights", "orders"):
         conn.execute("select pgbaton.create_fifo_queue(%s)", [queue])
@@ -104,9 +106,21 @@ def test_the_examples_of_the_guide(
     assert [row["last_error"] for row in names["failed"].collect()] == ["fog"]
     assert "\nflights 2 1 1 0:00:" in capsys.readouterr().out
 
+    conn.execute("select pgbaton.create_queue('reports')")
+    names["done"] = enqueue(flights(spark), dsn, "flights", key="tailnum")
+    exec(rows_after, names)  # noqa: S102
+    ids = "select count(*) from pgbaton.job_edge"
+    assert waiting_jobs(conn, "reports") == [("pending", {"tailnum": "N1"})]
+    assert conn.execute(ids).fetchone() == (2,)
+    conn.execute(
+        "select pgbaton.cancel_jobs(job_ids => array_agg(id))"
+        " from pgbaton.live_jobs where queue = 'reports'"
+    )
+
     exec(after, names)  # noqa: S102
+    assert conn.execute(ids).fetchone() == (4,)
     [report] = waiting_jobs(conn, "reports")
-    assert report == ("pending", {"run": names["done"].run_id})  # one is completed, one has failed
+    assert report == ("pending", {"run": names["done"].run_id})
     exec(after, names)  # noqa: S102
     assert waiting_jobs(conn, "reports") == [report]
 
