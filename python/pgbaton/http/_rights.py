@@ -32,6 +32,7 @@ CALLS = (
     "resume_queue",
     "retry_job",
     "run_schedule",
+    "set_queue_limits",
     "skip_job",
     "stop_waiting",
 )

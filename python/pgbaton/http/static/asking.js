@@ -50,7 +50,16 @@ export async function working(word, total, step) {
   }
 }
 
+// The first button of a form takes Enter, and that leaves it: in a field that was filled in, Enter means yes.
+function entered(event) {
+  const { key, repeat, isComposing, target } = event;
+  if (key !== "Enter" || repeat || isComposing || target.value === target.defaultValue) return;
+  event.preventDefault();
+  $("#ask-yes").click();
+}
+
 export function startAsking() {
+  $("#ask-fields").addEventListener("keydown", entered);
   $("#ask").addEventListener("close", closed);
   $("#work-stop").addEventListener("click", () => { isStopped = true; });
 }

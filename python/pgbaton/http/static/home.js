@@ -1,7 +1,8 @@
 // Home: what is wrong, then queues that do something; those that do nothing are folded.
-import { $, ago, button, counted, duration, el, keepRows, many, manyCounted, note, number, rate, setCount, setText, svg } from "./dom.js";
+import { $, button, counted, duration, el, keepRows, many, manyCounted, note, number, rate, setCount, setText, svg } from "./dom.js";
 import { may } from "./gateway.js";
 import { pauseButton } from "./acts.js";
+import { limitsButton, limitWords } from "./limits.js";
 
 const WINDOW = 3600; // seconds that a chart shows at most
 const STEP = 10; // seconds between two of its points
@@ -13,7 +14,7 @@ const ages = new Map(); // queue → [[second, age]]
 const counts = new Map(); // queue → [[second, enqueued, completed]]
 let earliest = Date.now() / 1000;
 let latest = []; // the queues as they were last seen
-let limits = new Map(); // queue → its limits, of those that have some
+let limits = null; // queue → its limits, of those that have some; null: they cannot be seen
 
 export const policyOf = (name) => latest.find((queue) => queue.queue === name)?.policy;
 
@@ -103,22 +104,10 @@ function makeQueue(queue) {
   );
 }
 
-// For example: 4 of 4 run · 60 in 1 min, the next in 12 s · 2 of a key
-function limitWords(limit) {
-  if (limit === undefined) return [];
-  const next = limit.next_start_at === null ? "" : `, the next ${ago(limit.next_start_at)}`;
-  return [
-    limit.max_running === null ? null : `${number(limit.running)} of ${number(limit.max_running)} run`,
-    limit.rate_count === null ? null : `${number(limit.rate_count)} in ${duration(limit.rate_interval)}${next}`,
-    limit.key_limit === null ? null : `${number(limit.key_limit)} of a key`,
-    limit.key_rate_count === null ? null : `${number(limit.key_rate_count)} of a key in ${duration(limit.key_rate_interval)}`,
-  ];
-}
-
 function updateQueue(row, queue) {
   const parts = [
     queue.policy, queue.is_paused ? "paused" : null, queue.blocked_keys ? `${counted(queue.blocked_keys)} blocked` : null,
-    ...limitWords(limits.get(queue.queue)),
+    ...limitWords(limits?.get(queue.queue)),
   ];
   setText($(".sub", row), parts.filter(Boolean).join(" · "));
   DOING.forEach((name, n) => {
@@ -138,11 +127,20 @@ function updateQueue(row, queue) {
   const age = queue.oldest_ready_age === null ? "–" : duration(queue.oldest_ready_age);
   $("svg", ageCell).setAttribute("aria-label", `the next job is ${age} old`);
   figures($(".figure", ageCell), [["age", age]]);
-  const offered = may(queue.is_paused ? "resume_queue" : "pause_queue", queue.queue) ? String(queue.is_paused) : "no";
-  if (actions.dataset.offered !== offered) {
-    actions.dataset.offered = offered;
-    actions.replaceChildren(...(offered === "no" ? [] : [pauseButton(queue.queue, queue.is_paused)]));
-  }
+  offerActions(actions, queue);
+}
+
+// Buttons stay the same elements until others are offered.
+function offerActions(where, queue) {
+  const pauses = may(queue.is_paused ? "resume_queue" : "pause_queue", queue.queue);
+  const limitsIt = limits !== null && may("set_queue_limits", queue.queue);
+  const offered = JSON.stringify([pauses, queue.is_paused, limitsIt, queue.policy]);
+  if (where.dataset.offered === offered) return;
+  where.dataset.offered = offered;
+  where.replaceChildren(...[
+    pauses ? pauseButton(queue.queue, queue.is_paused) : null,
+    limitsIt ? limitsButton(queue, () => limits?.get(queue.queue)) : null,
+  ].filter(Boolean));
 }
 
 function isIdle(queue) {
@@ -222,7 +220,7 @@ export function showHome(picture) {
   rememberAll(picture);
   const section = $("#queues");
   latest = picture.queues.rows ?? [];
-  limits = new Map((picture.limits.rows ?? []).map((limit) => [limit.queue, limit]));
+  limits = picture.limits.rows ? new Map(picture.limits.rows.map((limit) => [limit.queue, limit])) : null;
   setCount(section, latest.length);
   const failed = picture.queues.error;
   note(section, failed ?? (latest.length === 0 ? "There is no queue yet." : ""), failed !== undefined);
