@@ -13,7 +13,8 @@ declare
         "keys_healed": 0, "made_due": 0, "recovered": 0, "lanes_rewound": 0, "dead_letters_expired": 0, "scheduled": 0,
         "partitions_added": 0, "days_dropped": 0
     }';
-    v_failed jsonb := jsonb '{}';
+    v_late text[];
+    v_failed jsonb;
     v_step text;
     v_one jsonb;
 begin
@@ -23,16 +24,20 @@ begin
     if once_a_minute and pgbaton._was_maintained(date_bin('1 minute', v_now, 'epoch'), v_now) then
         return jsonb_build_object('skipped', 'it was done in this minute');
     end if;
+    v_one := pgbaton._try_step('failures of late', v_now);
+    v_failed := coalesce(v_one -> 'failed', '{}');
+    v_late := array(select jsonb_array_elements_text(v_one -> 'names'));
     foreach v_step in array array[
-        'log of blocked keys', 'dedup ids', 'rows staged by Spark', 'sleepers', 'workers', 'lease losses', 'keys',
-        'rates of keys', 'sweep', 'clock',
+        'log of blocked keys', 'ends of blocks', 'blocks of long ago', 'dedup ids', 'rows staged by Spark',
+        'runs of Spark', 'sleepers', 'sleepers that are gone', 'workers', 'lease losses', 'keys', 'rates of keys',
+        'starts of keys', 'sweep', 'clock',
         -- Both may wait: for jobs before keys, as retry_job does.
         'dead letters', 'schedules',
         'note of the time',
         -- Last, since they keep everybody out of tables until the end.
         'partitions', 'days', 'inbox'
     ] loop
-        v_one := pgbaton._try_step(v_step, v_now);
+        v_one := pgbaton._try_rows(v_step, v_now, v_late);
         v_done := v_done || (v_one - 'failed');
         v_failed := v_failed || coalesce(v_one -> 'failed', '{}');
     end loop;
@@ -55,6 +60,6 @@ comment on function pgbaton.run_maintenance(boolean) is
 days that are over, makes due jobs claimable, recovers ended leases, passes on keys, heals what a crash left,
 expires dead letters, logs long blocks, forgets workers that were silent for a day. Returns what it did, but
 to a narrowed role only which steps failed; skips when another session is at it, and with once_a_minute, as each Worker
-calls it, when it was done since the full minute. Each step is on its own and waits at most 200 ms for a lock: one that
-fails does not hinder the others, is named under failed with its SQLSTATE and message, and health() says so until it
-was done. Call it in a transaction of its own: new and dropped partitions lock their tables until it ends.';
+calls it, when it was done since the full minute. Each step is on its own, and so is each row of it, and waits at most
+200 ms for a lock: what fails does not hinder the others, is named under failed with its SQLSTATE and message, and
+health() says so until it was done; a row is tried again after ten minutes. Call it in a transaction of its own: new and dropped partitions lock their tables until it ends.';

@@ -244,7 +244,7 @@ create table pgbaton.upkeep_failure (
 );
 comment on table pgbaton.upkeep_failure is
 'Steps of the upkeep that fail, with what of them where that is known; gone when they were done.';
-comment on column pgbaton.upkeep_failure.name is 'The step, and in quotes the schedule, or the first job of the span.';
+comment on column pgbaton.upkeep_failure.name is 'The step, in quotes the row of it: a job, a key, a schedule, a day.';
 comment on column pgbaton.upkeep_failure.failed_since is 'When it first failed.';
 comment on column pgbaton.upkeep_failure.failed_at is 'When it last failed.';
 comment on column pgbaton.upkeep_failure.code is 'SQLSTATE of the last error.';

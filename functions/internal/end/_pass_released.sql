@@ -1,4 +1,4 @@
-create or replace function pgbaton._pass_released(released_from bigint)
+create or replace function pgbaton._pass_released(released_from bigint, only_id bigint default null)
 returns void
 language plpgsql volatile
 as $$
@@ -22,7 +22,7 @@ begin
             -- Under an older snapshot the key may have got a holder that is not seen. Not when a job that was enqueued in
             -- order waited already, and row and job are still there: since then its producers saw the key busy, and
             -- whoever else gave the key to a job has changed one of the two, so that to lock it fails.
-            where r.id >= released_from and (v_sees_all or (not pgbaton._may_be_own(r.xmin) and exists (
+            where r.id >= released_from and (only_id is null or r.id = only_id) and (v_sees_all or (not pgbaton._may_be_own(r.xmin) and exists (
                 select from only pgbaton.span as s
                 where s.queue_id = r.queue_id and s.singleton_key = r.singleton_key and s.state = 'waiting'
                     and s.policy is null and s.claimed_at is null and not pgbaton._may_be_own(s.xmin)
@@ -59,7 +59,7 @@ begin
     end if;
 end;
 $$;
-comment on function pgbaton._pass_released(bigint) is
+comment on function pgbaton._pass_released(bigint, bigint) is
 'Passes on the batons of baton_release rows whose producers have ended, and lets go who waited for the jobs among
 them. Those before released_from are left to
-the sweep. Bounded: at most 1000 rows a call.';
+the sweep. Bounded: at most 1000 rows a call. only_id: one row alone.';

@@ -23,11 +23,9 @@ begin
     -- come first, as in every statement: whoever has one of them and waits for the day would be waited for.
     lock table only pgbaton.job, only pgbaton.job_history, only pgbaton.job_report, only pgbaton.job_error
     in access exclusive mode;
-    foreach v_table in array array['job', 'job_history', 'job_report', 'job_error'] loop
-        if to_regclass(format('pgbaton.%I', v_table || '_' || v_suffix)) is not null then
-            execute format('lock table pgbaton.%I in access exclusive mode', v_table || '_' || v_suffix);
-        end if;
-    end loop;
+    if not pgbaton._lock_day(v_suffix) then
+        return false;
+    end if;
     v_kept := pgbaton._kept_of_day(day, at);
     if cardinality(v_kept) > 10000 then
         return false;

@@ -1,36 +1,13 @@
-create or replace function pgbaton._expire_dead_letters(at timestamptz)
+create or replace function pgbaton._expire_dead_letters(job_ids bigint[])
 returns bigint
 language plpgsql volatile
 as $$
 declare
-    v_spans pgbaton.span[];
+    v_spans constant pgbaton.span[] := pgbaton._carve(job_ids, array['failed']::pgbaton.job_state[]);
 begin
-    v_spans := pgbaton._carve(
-        array(
-            select g.id
-            from pgbaton.queue as q
-            -- The first of the queue to have failed, as the index has them.
-            cross join lateral (
-                select n.lo, n.hi from only pgbaton.span as n
-                where n.queue_id = q.id and n.state = 'failed' and not n.ready and n.run_at is null
-                    and n.held_key is null and n.changed_at < pgbaton._after(at, -q.dead_letter_retention)
-                    and not exists (
-                        select from pgbaton.job_edge as e
-                        inner join pgbaton.job_wait as w on w.child_id = e.child_id
-                        where e.parent_id = n.lo
-                    )
-                offset 0
-            ) as s
-            cross join lateral generate_series(s.lo, s.hi) as g (id)
-            where q.dead_letter_retention is not null
-            limit 10000
-        ),
-        array['failed']::pgbaton.job_state[]
-    );
     perform pgbaton._finish(v_spans, 'failed', 'expired');
     return (select coalesce(sum(s.hi - s.lo + 1), 0) from unnest(v_spans) as s);
 end;
 $$;
-comment on function pgbaton._expire_dead_letters(timestamptz) is
-'Gives up failed jobs whose queue keeps them no longer, but none that holds a key or that others wait for, and returns
-how many; at most 10000 a call.';
+comment on function pgbaton._expire_dead_letters(bigint[]) is
+'Gives up failed jobs that _old_dead_letters named, and returns how many.';

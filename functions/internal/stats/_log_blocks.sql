@@ -1,4 +1,4 @@
-create or replace function pgbaton._log_blocks(at timestamptz)
+create or replace function pgbaton._log_blocks(at timestamptz, job_ids bigint[])
 returns void
 language plpgsql volatile
 as $$
@@ -13,18 +13,11 @@ begin
             where w.queue_id = s.queue_id and w.singleton_key = s.held_key and w.state = 'waiting'
         )
     from only pgbaton.span as s
-    where s.held_key is not null and s.slot <= 0 and s.state in ('failed', 'retry') and not s.ready
-        and s.changed_at < at - interval '5 minutes'
-    order by s.queue_id, s.held_key, s.lo
-    limit 10000
+    where s.lo = any (job_ids) and s.held_key is not null and s.state in ('failed', 'retry') and not s.ready
     on conflict on constraint key_block_pkey do update
     set noted_at = excluded.noted_at, state = excluded.state, attempts = excluded.attempts,
         waiting_count = excluded.waiting_count, ended_at = null;
-    update pgbaton.key_block as b set ended_at = at where b.ended_at is null and b.noted_at <> at;
-    delete from pgbaton.key_block as b
-    where b.ended_at < at - interval '30 days'
-        or not exists (select from pgbaton.queue as q where q.id = b.queue_id);
 end;
 $$;
-comment on function pgbaton._log_blocks(timestamptz) is
-'Keeps the log of keys that are blocked for more than five minutes; what ended stays for 30 days.';
+comment on function pgbaton._log_blocks(timestamptz, bigint[]) is
+'Notes that these jobs block their keys.';

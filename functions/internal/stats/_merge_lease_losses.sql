@@ -1,14 +1,12 @@
-create or replace function pgbaton._merge_lease_losses()
+create or replace function pgbaton._merge_lease_losses(queue_ids integer[])
 returns void
 language plpgsql volatile
 as $$
 begin
     with merged as (
         delete from pgbaton.lease_loss as l
-        where l.queue_id = any (array(
-            select m.queue_id from pgbaton.lease_loss as m
-            group by m.queue_id
-            having count(*) > 100 or not exists (select from pgbaton.queue as q where q.id = m.queue_id)
+        where l.ctid = any (array(
+            select o.ctid from pgbaton.lease_loss as o where o.queue_id = any (queue_ids) for update skip locked
         ))
         returning l.queue_id, l.jobs
     )
@@ -19,6 +17,6 @@ begin
     group by m.queue_id;
 end;
 $$;
-comment on function pgbaton._merge_lease_losses() is
-'Puts the rows of lease_loss together, one for each queue that has many, and forgets queues that were dropped. In
+comment on function pgbaton._merge_lease_losses(integer[]) is
+'Puts the rows of lease_loss of these queues together, one for each, and forgets queues that were dropped. In
 one session at a time: run_maintenance has the lock.';

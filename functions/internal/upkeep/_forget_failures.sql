@@ -10,8 +10,10 @@ begin
     end if;
     delete from pgbaton.upkeep_failure as u
     where not failed ? u.name
-        -- A job that was put off is tried again after ten minutes only.
-        and (u.name !~ '^(due jobs|ended leases) "' or u.failed_at not between at - interval '11 minutes' and at);
+        -- A row that was put off is tried again after ten minutes only; a schedule stays due.
+        and (
+            u.name !~ ' "' or u.name ~ '^schedule "' or u.failed_at not between at - interval '12 minutes' and at
+        );
 end;
 $$;
 comment on function pgbaton._forget_failures(timestamptz, jsonb) is

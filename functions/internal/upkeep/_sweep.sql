@@ -24,7 +24,7 @@ begin
 
     v_done := v_done || pgbaton._try_spans('due jobs', v_now, pgbaton._proven_time('due', v_proven), 10000);
     v_failed := v_failed || coalesce(v_done -> 'failed', '{}');
-    v_done := v_done || pgbaton._try_step('released keys', v_now, v_proven::text);
+    v_done := v_done || pgbaton._try_released(v_now, pgbaton._released_from(v_proven), is_full);
     v_failed := v_failed || coalesce(v_done -> 'failed', '{}');
     v_done := v_done || pgbaton._try_step('rewinds', v_now, v_proven::text);
     v_failed := v_failed || coalesce(v_done -> 'failed', '{}');

@@ -50,7 +50,7 @@ begin
         v_failed := coalesce(pgbaton._try_spans('due jobs', at, v_due_from, 200) -> 'failed', '{}');
     end if;
     if v_has_released or v_has_due then
-        perform pgbaton._pass_released(v_released_from);
+        v_failed := v_failed || coalesce(pgbaton._try_released(at, v_released_from) -> 'failed', '{}');
     end if;
     if v_release_horizon >= v_released_from + 16 then
         perform pgbaton._note_released(v_released_from, at);

@@ -26,15 +26,8 @@ begin
             for update skip locked
         ));
     end if;
-    -- Of workers that died.
-    delete from pgbaton.sleeper as s
-    where s.id = any (array(
-        select o.id from pgbaton.sleeper as o
-        where o.id >= v_from and o.asleep_until < pgbaton._now() - interval '1 minute'
-        for update skip locked
-    ));
 end;
 $$;
 comment on function pgbaton._tidy_sleepers() is
 'Keeps the sleepers together, at the end of their numbers, so that nobody who looks for them meets many dead rows, also
-under an old snapshot; forgets those that have not come back for a minute.';
+under an old snapshot.';

@@ -280,7 +280,7 @@ RECIPES: dict[str, dict[str, str]] = {
         "later, now": "select pgbaton.reschedule_job(%(queue)s, %(later)s)",
     },
     "stop_waiting": {
-        "": "select pgbaton.stop_waiting(%(queue)s, pgbaton.enqueue_job(%(queue)s,"
+        "": "select pgbaton.stop_waiting(%(queue)s, pgbaton.enqueue_job(%(queue)s, %(n)s,"
         " singleton_key => 'idle', after => array[%(run)s::bigint]))"
     },
     "change_priority": {

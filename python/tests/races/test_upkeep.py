@@ -57,7 +57,7 @@ def steps(db: Session) -> list[str]:
 def tables_of(db: Session, step: str) -> set[str]:
     """The tables that the step opens, written to or not."""
     db.begin()
-    done = db.one("select pgbaton._try_step(%s, pgbaton._now())", step)
+    done = db.one("select pgbaton._try_rows(%s, pgbaton._now(), '{}')", step)
     assert done.get("failed", {}) == {}, done
     opened = db.rows("""
         select distinct l.relation::regclass::text from pg_locks as l
@@ -345,14 +345,14 @@ BAD_ROWS = {
         "old.lo = (select job_id from pgbaton.dedup where dedup_id = 'bad')",
     ),
     "dedup ids": ("delete on pgbaton.dedup", "old.dedup_id = 'bad'"),
-    "rows staged by Spark": ("delete on pgbaton.enqueue_run", "old.run_id = 'bad'"),
+    "runs of Spark": ("delete on pgbaton.enqueue_run", "old.run_id = 'bad'"),
     "days": ("insert on pgbaton.job", "new.singleton_key = 'k'"),
 }
 """One row of what each of these steps has to do, and what it does with it."""
 LEFT = {
     "dead letters": "select count(*) from pgbaton.list_dead_jobs('mail')",
     "dedup ids": "select count(*) from pgbaton.dedup",
-    "rows staged by Spark": "select count(*) from pgbaton.enqueue_run",
+    "runs of Spark": "select count(*) from pgbaton.enqueue_run",
     "days": "select count(*) from pgbaton.job_history as h where h.state = 'completed'",
 }
 
@@ -370,7 +370,7 @@ def maintained(db: Session, clock: Clock, is_done: Callable[[dict[str, Any]], bo
 
 @pytest.mark.parametrize("code", ["23514", "22P02", "XX001"])
 @pytest.mark.parametrize("step", BAD_ROWS)
-def test_one_bad_row_costs_its_step_alone(
+def test_one_bad_row_costs_that_row_alone(
     aged: Session, clock: Clock, poison: Poison, step: str, code: str
 ) -> None:
     db = aged
@@ -381,12 +381,13 @@ def test_one_bad_row_costs_its_step_alone(
     poison(code, what, which)
     for _ in range(2):
         done = maintained(db, clock, lambda done: "failed" in done)
-        assert done.get("failed") == {step: f"{code}: poisoned"}, done
+        [(name, error)] = done["failed"].items()
+        assert (name.partition(' "')[0], error) == (step, f"{code}: poisoned"), done
         [(status, detail)] = db.rows(STATUS)
         assert status == "warn"
-        assert step in detail
+        assert name in detail
         left = {name: db.one(query) for name, query in LEFT.items()}  # type: ignore[arg-type]
-        assert left.pop(step) > 0
+        assert left.pop(step) == (2 if step == "days" else 1)
         assert set(left.values()) == {0}
     db.rows("drop trigger poisoned on " + what.split()[-1])  # type: ignore[arg-type]
     clock.advance("11 minutes")

@@ -351,6 +351,7 @@ def play(stage: list[Session], call: str, policy: str, level: str, order: str) -
         session.rows("discard sequences")  # which empty() begins anew
         list(session.conn.notifies(timeout=0))
     empty(db.conn)
+    db.stop_autovacuum()  # which locks a table to cut its end off, longer than a call may wait here
     scene = Scene(db, policy)
     scene.create()
     WAYS[call].prepare(scene)
