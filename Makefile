@@ -65,7 +65,7 @@ test-sql: $(VENV)/.dev build ## run the pgTAP files on every PostgreSQL found he
 coverage: $(VENV)/.dev build profiler ## statement coverage of the PL/pgSQL functions by the pgTAP files
 	@$(call timed,coverage,$(PY) pgtap/coverage.py)
 
-test-python: tools $(VENV)/.dev build/node ## run pytest without the Spark tests
+test-python: tools $(VENV)/.dev build/node build/axe ## run pytest without the Spark tests
 	@$(call timed,test-python,$(PY) -m pytest -m "not spark and not proof" --ignore=python/tests/spark \
 		-n $(TEST_PROCESSES) --dist loadfile --junitxml=build/junit-python.xml)
 
@@ -76,7 +76,7 @@ test-spark: $(VENV)/.dev $(VENV)/.demo $(if $(findstring not proof,$(SPARK_TESTS
 proof: ## run every test but Spark's, and coverage, and sum it up (≤ 20 minutes)
 	@$(call timed,proof,$(MAKE) --no-print-directory prove coverage && $(PY) python/tests/proof.py)
 
-prove: $(VENV)/.dev build tools build/node
+prove: $(VENV)/.dev build tools build/node build/axe
 	rm -rf build/proof
 	PGBATON_PROOF=1 $(PY) -m pytest -m "not spark" --ignore=python/tests/spark \
 		--junitxml=build/junit-proof.xml
@@ -183,6 +183,10 @@ $(VENV)/.docs: $(VENV)/.embedded
 # The driver of the examples for Node.
 build/node:
 	@npm install --prefix $@ --no-audit --no-fund --loglevel=error pg@8 >/dev/null || { rm -rf $@; exit 1; }
+
+# It looks at the page for what keeps people from using it.
+build/axe:
+	@npm install --prefix $@ --no-audit --no-fund --loglevel=error axe-core@4.14.1 >/dev/null || { rm -rf $@; exit 1; }
 
 # Both ask for node 22 and load in node 20.
 build/peers:

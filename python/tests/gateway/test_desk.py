@@ -479,7 +479,7 @@ def test_a_schedule_is_run_now(page: Page, client: Client, queue: str) -> None:
     line = row(page, "schedules", queue)
     expect(line).to_contain_text(name)
     expect(line).to_contain_text("0 3 * * * Europe/Berlin")
-    line.get_by_role("button", name="Run schedule").click()
+    line.get_by_role("button", name="Run now").click()
     answer(page, "Run now")
     expect(said(page)).to_have_text(re.compile(r"Schedule .* enqueued job \d+\."))
     [schedule] = [s for s in client.list_schedules() if s.name == name]

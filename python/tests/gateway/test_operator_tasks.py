@@ -190,7 +190,7 @@ def delete_one(scene: Scene) -> None:
 
 def run_schedule(scene: Scene) -> None:
     scene.nav("Schedules")
-    scene.click("Run schedule", "#schedules")
+    scene.click("Run now", "#schedules")
     scene.yes("Run now")
     scene.says("enqueued job")
 

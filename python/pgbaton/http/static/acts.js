@@ -143,7 +143,7 @@ export function scheduleButtons(schedule, canRun) {
     });
   };
   return [
-    canRun && may("run_schedule") ? button("Run now", run, `Run schedule ${name} now`) : null,
+    canRun && may("run_schedule") ? button("Run now", run, `Run now: schedule ${name}`) : null,
     canRun && may("pause_schedule") ? button(word, pause, `${word} schedule ${name}`) : null,
   ].filter(Boolean);
 }

@@ -1,5 +1,5 @@
 // Dead letters, the latest first.
-import { $, ago, counted, el, jobLink, keepRows, keyLine, note, number, setCount, setText } from "./dom.js";
+import { $, ago, counted, el, jobLink, keepRows, keyLine, note, number, scrolling, setCount, setText } from "./dom.js";
 import { askJson } from "./gateway.js";
 import { jobButtons, offerBulk } from "./acts.js";
 
@@ -45,7 +45,7 @@ function makeDead(job) {
     el(
       "td", {},
       el("div", {}, el("span", { class: "error" }, job.error_message ?? "no error message"),
-        el("details", {}, el("summary", {}, "Payload"), el("pre", {}, job.payload))),
+        el("details", {}, el("summary", {}, "Payload"), scrolling(job.payload, "Payload"))),
     ),
     el("td", { class: "actions" }, ...jobButtons(wanted, "failed", ["retry", "skip", "requeue"])),
   );

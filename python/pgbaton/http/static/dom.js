@@ -28,6 +28,9 @@ export function button(word, act, label, more = {}) {
   return el("button", { type: "button", "aria-label": label, onclick: act, ...more }, word);
 }
 
+// A long text scrolls by keyboard, too.
+export const scrolling = (text, label, more = {}) => el("pre", { tabindex: 0, role: "group", "aria-label": label, ...more }, text);
+
 // Rows keep their elements while their key is there, so that focus stays where it is.
 export function keepRows(table, rows, keyOf, make, update = () => {}) {
   const body = table.tBodies[0];

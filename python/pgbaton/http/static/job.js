@@ -1,5 +1,5 @@
 // One job: what it is, why it does not run, how its time went, its attempts, its payload.
-import { $, clock, duration, el, jobLink, number, setText, svg } from "./dom.js";
+import { $, clock, duration, el, jobLink, number, scrolling, setText, svg } from "./dom.js";
 import { askJson, may } from "./gateway.js";
 import { jobButtons, pauseKeyButton } from "./acts.js";
 import { jsonView } from "./json.js";
@@ -156,7 +156,7 @@ function attemptList(job, attempts) {
       "li", { value: attempt.attempt }, words,
       attempt.error_message === null ? null : el("p", { class: "error" }, attempt.error_message),
       attempt.error_stack === null ? null
-        : el("details", {}, el("summary", {}, "Where it failed"), el("pre", { class: "stack" }, attempt.error_stack)),
+        : el("details", {}, el("summary", {}, "Where it failed"), scrolling(attempt.error_stack, "Stack", { class: "stack" })),
     ));
   }
   const left = job.attempt - attempts.length;

@@ -1,5 +1,5 @@
 // JSON as a tree that folds. Numbers stay the text that they are: a browser would round them.
-import { button, el, number } from "./dom.js";
+import { button, el, number, scrolling } from "./dom.js";
 
 const AT_ONCE = 100; // entries of a list or object that are shown at first
 const OPEN_DEPTH = 2;
@@ -70,12 +70,12 @@ export function jsonView(text) {
   try {
     root = parse(text);
   } catch {
-    return [el("pre", {}, text)];
+    return [scrolling(text, "As text")];
   }
-  if (root.entries === undefined) return [el("pre", {}, text)];
+  if (root.entries === undefined) return [scrolling(text, "As text")];
   return [
     el("ul", { class: "tree" }, entryOf(null, root, 0)),
-    el("details", { class: "raw" }, el("summary", {}, "As text"), el("pre", {}, text)),
+    el("details", { class: "raw" }, el("summary", {}, "As text"), scrolling(text, "As text")),
   ];
 }
 
