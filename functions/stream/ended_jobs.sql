@@ -4,6 +4,8 @@ create or replace function pgbaton.ended_jobs(
 returns setof pgbaton.ended_job
 language plpgsql stable security definer
 set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set jit = off
 as $$
 declare
     v_queue_ids constant integer[] := pgbaton._queue_filter(queue, 'monitor');
@@ -42,6 +44,6 @@ comment on function pgbaton.ended_jobs(jsonb, jsonb, text, bigint, bigint) is
 that the caller may monitor), and of a range of ended_jobs_ranges. A job that failed and is retried, deleted or
 dropped by retention before it is read is not there any more; one that was given up (unknown_stopped) and
 completed after all comes once in each state, as does a failed one that an operator skips.
-Reads what retention keeps of all that ended, and what has failed.
+Reads what ended or failed since an hour before after, and what vacuum has not summarized yet.
 Raises PB001, PB009, 22004 or 22023 for what is no offset, 55000 for one of another server or an until that this
 transaction does not reach: it began earlier, or reads from a replica that is behind.';

@@ -2,6 +2,8 @@ create or replace function pgbaton.ended_jobs_offset(after jsonb default null, q
 returns jsonb
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set jit = off
 as $$
 declare
     -- The clock first: who has the next transaction id, or a later one, began after that.
@@ -46,5 +48,5 @@ Each job is between two offsets once for each time it ended or failed, however l
 after: the offset up to which was read; it is returned as it is when no job (of the queue; null: of those the
 caller may monitor) ended since. {} is the beginning; null (the default) gives the offset behind everything that
 began before now.
-Reads what retention keeps of all that ended, and what has failed. Raises PB001, PB009, 22023 for what is no offset,
+Reads what ended or failed since an hour before after, and what vacuum has not summarized yet. Raises PB001, PB009, 22023 for what is no offset,
 55000 for one of another server.';

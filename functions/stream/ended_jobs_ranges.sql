@@ -8,6 +8,8 @@ create or replace function pgbaton.ended_jobs_ranges(
 returns setof pgbaton.id_range
 language plpgsql stable security definer
 set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set jit = off
 as $$
 declare
     v_queue_ids constant integer[] := pgbaton._queue_filter(queue, 'monitor');
@@ -40,5 +42,5 @@ end;
 $$;
 comment on function pgbaton.ended_jobs_ranges(jsonb, jsonb, text, bigint, integer) is
 'Cuts what ended_jobs will return between two offsets into ranges of ids to be read side by side, at most
-max_ranges of about jobs_per_range jobs or more; no row when there is nothing. Reads what retention keeps of all that
-ended, and what has failed. Raises what ended_jobs raises.';
+max_ranges of about jobs_per_range jobs or more; no row when there is nothing. Reads what ended or
+failed since an hour before after, and what vacuum has not summarized yet. Raises what ended_jobs raises.';
