@@ -62,4 +62,5 @@ expires dead letters, logs long blocks, forgets workers that were silent for a d
 to a narrowed role only which steps failed; skips when another session is at it, and with once_a_minute, as each Worker
 calls it, when it was done since the full minute. Each step is on its own, and so is each row of it, and waits at most
 200 ms for a lock: what fails does not hinder the others, is named under failed with its SQLSTATE and message, and
-health() says so until it was done; a row is tried again after ten minutes. Call it in a transaction of its own: new and dropped partitions lock their tables until it ends.';
+health() says so until it was done; a row is tried again after ten minutes. Call it in a transaction of its own: new
+and dropped partitions lock their tables until it ends.';

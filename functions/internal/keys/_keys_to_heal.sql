@@ -59,7 +59,8 @@ begin
     on conflict on constraint heal_place_pkey do update
     set queue_id = excluded.queue_id, singleton_key = excluded.singleton_key;
     return array(
-        select format('%s %s', u.queue_id, u.singleton_key) from unnest(v_queue_ids, v_keys) as u (queue_id, singleton_key)
+        select format('%s %s', u.queue_id, u.singleton_key)
+        from unnest(v_queue_ids, v_keys) as u (queue_id, singleton_key)
     );
 end;
 $$;

@@ -3,8 +3,8 @@ returns text[]
 language plpgsql volatile
 as $$
 begin
-    -- An older snapshot does not see all that is to be kept. And once in ten minutes at most: it looks at whole days, and
-    -- a long transaction makes each try a stall of 50 ms.
+    -- An older snapshot does not see all that is to be kept. And once in ten minutes at most: it looks at whole days,
+    -- and a long transaction makes each try a stall of 50 ms.
     if not pgbaton._is_read_committed() or exists (
         select from pgbaton.watermark as w
         where w.kind = 'retention' and w.lane_id = 0 and w.value > pgbaton._micros(at - interval '10 minutes')

@@ -6,7 +6,8 @@ begin
     case step
         when 'log of blocked keys' then perform pgbaton._log_blocks(at, names::bigint[]);
         when 'ends of blocks' then
-            update pgbaton.key_block as b set ended_at = at where b.ended_at is null and b.job_id = any (names::bigint[]);
+            update pgbaton.key_block as b set ended_at = at
+            where b.ended_at is null and b.job_id = any (names::bigint[]);
         when 'blocks of long ago' then delete from pgbaton.key_block as b where b.job_id = any (names::bigint[]);
         when 'dedup ids' then perform pgbaton._forget_dedup_ids(at, names);
         when 'rows staged by Spark' then perform pgbaton._drop_chunks(names);

@@ -26,7 +26,8 @@ begin
     end if;
     if sleeper.id % 16 = 0 then
         perform pgbaton._tidy_sleepers();
-        delete from pgbaton.sleeper as s where s.id = any (array(select g.id::bigint from unnest(pgbaton._gone_sleepers()) as g (id)));
+        delete from pgbaton.sleeper as s
+        where s.id = any (array(select g.id::bigint from unnest(pgbaton._gone_sleepers()) as g (id)));
     end if;
 end;
 $$;
