@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import psycopg
 
 from pgbaton import _assemble
-from pgbaton.cli import start_database
+from pgbaton.embedded import Server
+from pgbaton.install import install
 
 TITLES = {
     "queue": "Queues",
@@ -29,8 +32,14 @@ FUNCTIONS = """
 
 
 def main() -> None:
-    with psycopg.connect(start_database()) as conn:
-        rows = {row[0]: row[1:] for row in conn.execute(FUNCTIONS)}
+    with TemporaryDirectory(prefix="pgbaton-reference-") as home:
+        Path(home).chmod(0o755)  # the server may be another user
+        with (
+            Server(home=Path(home) / "server", durable=False) as server,
+            psycopg.connect(server.dsn(), autocommit=True) as conn,
+        ):
+            install(conn)
+            rows = {row[0]: row[1:] for row in conn.execute(FUNCTIONS)}
     root = _assemble.source_root()
     lines = ["# Reference", "", f"The functions of pgbaton {_assemble.version(root)}.", ""]
     audience = ""

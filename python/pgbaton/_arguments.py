@@ -12,7 +12,8 @@ import json
 import operator
 import re
 import reprlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from enum import Enum
 from typing import Any, Final, TypeAlias, TypedDict
@@ -122,6 +123,17 @@ class JobFilter(TypedDict, total=False):
     """Not a condition: attempts to grant to each beyond its limit; default 1."""
 
 
+@contextmanager
+def argument(name: str) -> Iterator[None]:
+    """Says of which argument a value is that is refused here."""
+    try:
+        yield
+    except TypeError as error:
+        raise TypeError(f"{name}: {error}") from None
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+
+
 def text(value: str | None) -> str | None:
     if value is None:
         return None
@@ -151,6 +163,13 @@ def check_duration(value: object, other_way: str = "") -> None:
     is_number = isinstance(value, int | float)
     way = f"timedelta(seconds={value!r})" if is_number else "a timedelta"
     raise not_what_is_wanted(value, "a duration", way + (other_way and f" or {other_way}"))
+
+
+def check_boolean(value: object) -> None:
+    """Raises TypeError unless it is one, None too."""
+    if value is None:
+        raise not_what_is_wanted(value, "a boolean", "True or False")
+    boolean(value)  # type: ignore[arg-type]
 
 
 def boolean(value: bool | None) -> Argument:
@@ -236,7 +255,7 @@ def key_paths(values: Iterable[Iterable[str]] | None) -> Argument:
 def job_list(values: Iterable[NewJob] | None) -> Argument:
     if values is None:
         return None
-    jobs = [_converted(value) for value in several(values)]
+    jobs = [_numbered(number, value) for number, value in enumerate(several(values), 1)]
     has_text = any(isinstance(job.get("payload"), JsonText) for job in jobs)
     return json_value(JsonText(write(jobs)) if has_text else jobs)
 
@@ -252,7 +271,24 @@ def job_filter(value: JobFilter | JobSearch | None) -> Argument:
 def _converted(value: NewJob | JobFilter | JobSearch) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         raise not_what_is_wanted(value, "an object", "a dict")
-    return {key: _IN_AN_OBJECT.get(key, _unchanged)(part) for key, part in value.items()}
+    found = {}
+    for key, part in value.items():
+        try:
+            found[key] = _IN_AN_OBJECT.get(key, _unchanged)(part)
+        except TypeError as error:
+            raise TypeError(f"{key}: {error}") from None
+        except ValueError as error:
+            raise ValueError(f"{key}: {error}") from None
+    return found
+
+
+def _numbered(number: int, job: NewJob) -> dict[str, Any]:
+    try:
+        return _converted(job)
+    except TypeError as error:
+        raise TypeError(f"job {number}: {error}") from None
+    except ValueError as error:
+        raise ValueError(f"job {number}: {error}") from None
 
 
 def _unchanged(value: Any) -> Any:
@@ -271,20 +307,41 @@ def _list_of(convert: Any) -> Any:
     return lambda values: None if values is None else [convert(v) for v in several(values)]
 
 
+def _number(value: int | None) -> int | None:
+    found = integer(value)
+    return None if found is None else int(found)
+
+
+def _switch(value: bool | None) -> bool | None:
+    return None if boolean(value) is None else bool(value)
+
+
 _paths = _list_of(_list_of(_unchanged))
 _IN_AN_OBJECT: Mapping[str, Any] = {
-    "tags": _list_of(_unchanged),
-    "ids": _list_of(_unchanged),
-    "states": _list_of(_unchanged),
+    "priority": _number,
+    "max_attempts": _number,
+    "extra_attempts": _number,
+    "retry_backoff": _switch,
+    "queue": text,
+    "job_type": text,
+    "singleton_key": text,
+    "dedup_id": text,
+    "on_duplicate": text,
+    "on_failed": text,
+    "worker_id": text,
+    "error": text,
+    "tags": _list_of(text),
+    "ids": _list_of(_number),
+    "states": _list_of(text),
     "run_at": instant,
     "delay": interval,
     "retry_delay": interval,
     "backoff_schedule": _list_of(interval),
     "keys_if_undelivered": _paths,
-    "after": _list_of(_unchanged),
+    "after": _list_of(_number),
     "debounce": interval,
     "max_wait": interval,
-    "after_ordinals": _list_of(_unchanged),
+    "after_ordinals": _list_of(_number),
     "headers": _headers,
     "failed_after": instant,
     "failed_before": instant,

@@ -40,6 +40,8 @@ SQLALCHEMY = {
 }
 """Classes that a client can join."""
 
+SYNC_POOLS, ASYNC_POOLS = ("ConnectionPool",), ("AsyncConnectionPool",)
+
 _NAMES_OF_TYPES = {
     "bigint": "before_id expected first_id job_id jobs_per_range last_id lease_token",
     "bigint[]": "job_ids order_nos",
@@ -148,6 +150,27 @@ def is_joined_by(client: str, connection: object) -> bool:
 def refusal(client: str, connection: object) -> str:
     """Why a client cannot join this connection, and what to do."""
     return f"{client} cannot join {_full_name(connection)}: {_advice(client, connection)}"
+
+
+def check_pool(client: str, pool: object) -> None:
+    """Raises a TypeError that says what to do if the client of that name cannot borrow from it."""
+    other, names = (
+        ("Client", SYNC_POOLS) if client == "AsyncClient" else ("AsyncClient", ASYNC_POOLS)
+    )
+    if is_joined_by(client, pool):
+        advice = f"pass {client}(connection=...)"
+    elif is_one_of(pool, "psycopg_pool", names):
+        advice = f"pass it to {other}"
+    elif callable(getattr(pool, "connection", None)):
+        return
+    elif isinstance(pool, str):
+        advice = f"pass {client}(dsn)"
+    elif type(pool).__module__.partition(".")[0] in ("asyncpg", "sqlalchemy"):
+        advice = f"pass a connection of it, as {client}(connection=...)"
+    else:
+        kind = "AsyncConnectionPool" if client == "AsyncClient" else "ConnectionPool"
+        advice = f"pass a psycopg_pool.{kind}"
+    raise TypeError(f"pool: {client} cannot borrow from {_full_name(pool)}: {advice}")
 
 
 def _advice(client: str, connection: object) -> str:

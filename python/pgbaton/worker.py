@@ -16,7 +16,17 @@ from datetime import timedelta
 from types import ModuleType
 from typing import Any, TypeVar
 
-from pgbaton._arguments import Interval, check_duration, integer, interval, several, text
+from pgbaton._arguments import (
+    Interval,
+    argument,
+    check_boolean,
+    check_duration,
+    integer,
+    interval,
+    not_what_is_wanted,
+    several,
+    text,
+)
 from pgbaton._codec import Encode, check_coder
 from pgbaton._runtime.coding import Coding, Decode
 from pgbaton._runtime.engine import POLL, Engine, Handlers
@@ -103,14 +113,20 @@ class Worker:
         encode: Encode | None = None,
         decode: Decode | None = None,
     ) -> None:
-        own = dict(queue_capacity or {})
-        for words in (dsn, worker_id, listen_dsn, *own):
-            text(words)
-        for number in (capacity, batch_size, *own.values()):
-            integer(number)
-        for duration in (poll_every, shutdown_timeout, call_timeout):
-            check_duration(duration)
-        interval(lease)
+        own = _capacities(queue_capacity)
+        _check_words(dsn=dsn, worker_id=worker_id, listen_dsn=listen_dsn)
+        _check_numbers(capacity=capacity, batch_size=batch_size)
+        _check_durations(shutdown_timeout=shutdown_timeout, call_timeout=call_timeout)
+        if poll_every is not None:
+            _check_durations(poll_every=poll_every)
+        _check_switches(
+            listen=listen, maintenance=maintenance, keep_stacks=keep_stacks,
+            create_queues=create_queues,
+        )  # fmt: skip
+        with argument("lease"):
+            interval(lease)
+        with argument("tags"):
+            own_tags = tuple(str(text(_there(tag, "a text", "a str"))) for tag in several(tags))
         if min(capacity, batch_size, *own.values()) < 1:
             raise ValueError(
                 f"capacity is {capacity}, batch_size is {batch_size}, queue_capacity is {own}:"
@@ -127,7 +143,7 @@ class Worker:
         self._queue_capacity = own
         self._create_queues = create_queues
         self._batch_size = batch_size
-        self._tags = tuple(several(tags))
+        self._tags = own_tags
         self._lease = lease
         self._listens = listen
         self._listen_dsn = listen_dsn
@@ -329,6 +345,8 @@ class Worker:
             UnknownQueue: in a burst, a handler's queue does not exist.
             ValueError: there is no handler, none for a queue of queue_capacity, or it runs already.
         """
+        _check_words(dsn=dsn, health=health)
+        _check_switches(burst=burst)
         self._enter_process()
         if self._engines:
             raise ValueError(f"worker {self.worker_id} runs already")
@@ -452,6 +470,47 @@ async def run_together(engines: Sequence[Engine]) -> None:
         raise
     for task in tasks:
         task.result()
+
+
+def _capacities(given: Mapping[str, int] | None) -> dict[str, int]:
+    with argument("queue_capacity"):
+        if not isinstance(given, Mapping | None):
+            raise not_what_is_wanted(given, "an object", "a dict of numbers by queue")
+        for queue, number in (given or {}).items():
+            text(_there(queue, "a text", "a str"))
+            integer(_there(number, "an integer", "an int"))
+    return dict(given or {})
+
+
+def _there(value: Any, wanted: str, way: str) -> Any:
+    """The value, which must not be None."""
+    if value is None:
+        raise not_what_is_wanted(value, wanted, way)
+    return value
+
+
+def _check_words(**given: str | None) -> None:
+    for name, value in given.items():
+        with argument(name):
+            text(value)
+
+
+def _check_numbers(**given: int) -> None:
+    for name, value in given.items():
+        with argument(name):
+            integer(_there(value, "an integer", "an int"))
+
+
+def _check_durations(**given: timedelta) -> None:
+    for name, value in given.items():
+        with argument(name):
+            check_duration(_there(value, "a duration", "a timedelta"))
+
+
+def _check_switches(**given: bool) -> None:
+    for name, value in given.items():
+        with argument(name):
+            check_boolean(value)
 
 
 def default_worker_id() -> str:

@@ -171,7 +171,29 @@ def test_the_embedded_database_follows_the_checkout() -> None:
     assert subprocess.run(psql, capture_output=True, text=True, check=True).stdout == "42\n"
     assert run("db", "start").stdout == first.stdout == run("db", "dsn").stdout
     restamp(dsn, installer.version())
-    assert "dropped pgbaton with all its jobs" in run("db", "start").stderr
+    assert "dropped pgbaton with all its jobs" in run("db", "start").stderr  # it has none
+    with psycopg.connect(dsn, autocommit=True) as conn:
+        conn.execute("select pgbaton.create_queue('mail')")
+        conn.execute("select pgbaton.enqueue_batch('mail', '{1,2}')")
+        restamp(dsn, installer.version())
+        for arguments in ((), ("--replace",)):
+            refused = run("db", "start", *arguments)
+            assert refused.exit_code != 0
+            assert refused.stdout == ""
+            assert conn.execute("select count(*) from pgbaton.job").fetchone() == (2,)
+        refused = run("db", "start")
+        assert (
+            "an earlier development build is installed, with 1 queue and 2 jobs" in refused.stderr
+        )
+        assert "pgbaton db start --replace" in refused.stderr
+        opened = subprocess.run(psql, capture_output=True, text=True, check=True)
+        assert opened.stdout == "42\n"
+        assert "an earlier development build is installed" in opened.stderr
+        conn.execute("alter table pgbaton.queue rename to another")
+        assert "what only it can read" in run("db", "start").stderr
+    replaced = run("db", "start", "--replace", "--yes")
+    assert "dropped pgbaton with all its jobs" in replaced.stderr
+    assert replaced.stdout == first.stdout
     assert functions_in(run("db", "dsn", "--tcp").stdout.strip()) > 0
     assert run("db", "stop").exit_code == 0
     assert not Server().is_running()
@@ -186,6 +208,8 @@ def test_a_server_of_the_user_is_used_but_never_dropped_or_stopped(
     assert run("db", "stop").exit_code == 1
     restamp(dsn, installer.version())
     assert run("db", "start").exit_code == 1
+    refused = run("db", "start", "--replace", "--yes")
+    assert "PGBATON_DSN names a server of your own" in refused.stderr
 
 
 def test_a_wheel_from_an_sdist_installs_the_same_build(empty_dsn: str, tmp_path: Path) -> None:

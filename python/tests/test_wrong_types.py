@@ -11,14 +11,15 @@ import reprlib
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, time, timedelta
 from enum import Enum
-from typing import Any
+from typing import Any, get_type_hints
 from uuid import UUID
 
 import psycopg
 import pytest
+from psycopg_pool import AsyncConnectionPool, ConnectionPool
 
 from pgbaton import AsyncClient, Client, Codec, JobOptions, Retry, RunningJob, Snooze, Worker, task
-from pgbaton._arguments import _OPTIONS
+from pgbaton._arguments import _OPTIONS, NewJob
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 NOWHERE = "host=/nowhere"
@@ -32,6 +33,27 @@ TEXTS = [5, 1.5, True, b"a", ["a"], {"a": 1}, NOW, timedelta(1), Word.A, object]
 INTEGERS = ["5", 5.0, b"5", [5], timedelta(1), object]
 DURATIONS = [5, 1.5, True, time(1), NOW, ["1 hour"], b"1 hour", object]
 LISTS = ["ab", b"ab", {"a": 1}, 5, object]
+WRONG_FIELDS: dict[str, Any] = {
+    "priority": "5",
+    "singleton_key": 5,
+    "job_type": True,
+    "tags": [5],
+    "run_at": "2030-01-01",
+    "delay": 5,
+    "max_attempts": 5.0,
+    "retry_delay": 1.5,
+    "retry_backoff": "yes",
+    "backoff_schedule": [5],
+    "dedup_id": b"a",
+    "on_duplicate": object,
+    "after": ["5"],
+    "on_failed": 5,
+    "debounce": 5,
+    "max_wait": 5,
+    "after_ordinals": ["1"],
+    "headers": ["a"],
+    "keys_if_undelivered": ["a"],
+}
 KINDS: dict[str, tuple[Any, list[Any]]] = {
     # What is right, and what is not; without " | None".
     "str": ("a", TEXTS),
@@ -50,7 +72,10 @@ KINDS: dict[str, tuple[Any, list[Any]]] = {
     "Iterable[Interval]": (["1 hour"], [*LISTS, *([wrong] for wrong in DURATIONS)]),
     "Iterable[Json]": ([1], [*LISTS, [object]]),
     "Iterable[Iterable[str]]": ([["a"]], [*LISTS, ["ab"], [5]]),
-    "Iterable[NewJob]": ([{}], [*LISTS, ["a"], [5], [{"delay": 5}], [{"run_at": "2030-01-01"}]]),
+    "Iterable[NewJob]": (
+        [{}],
+        [*LISTS, ["a"], [5], *([{name: wrong}] for name, wrong in WRONG_FIELDS.items())],
+    ),
     "Mapping[str, str]": ({"a": "b"}, ["ab", 5, ["a"], [("a", "b")], object]),
     "JobSearch": (
         {"queue": "a"},
@@ -124,6 +149,17 @@ def test_a_right_value_gets_as_far_as_the_connection() -> None:
         if name != "close":
             with pytest.raises(psycopg.OperationalError):
                 getattr(Client(NOWHERE), name)(**given)
+
+
+@pytest.mark.parametrize("name", WRONG_FIELDS)
+def test_it_is_said_which_job_has_a_wrong_type(name: str) -> None:
+    client = Client(NOWHERE)
+    with pytest.raises(TypeError, match=f"^job 3: {name}: .*: pass "):
+        client.enqueue_jobs("mail", [{}, {"priority": 5}, {name: WRONG_FIELDS[name]}, {"tags": 5}])  # type: ignore[misc]
+
+
+def test_every_field_of_a_job_but_its_payload_is_tried() -> None:
+    assert WRONG_FIELDS.keys() == set(get_type_hints(NewJob)) - {"payload"}
 
 
 def test_a_naive_instant() -> None:
@@ -220,6 +256,72 @@ def test_a_text_is_no_list_for_a_stream(name: str) -> None:
 def test_workers_and_what_handlers_raise(case: str) -> None:
     with pytest.raises(TypeError, match=r" is not an? .*: pass | is one value: pass a list"):
         WORKERS[case]()
+
+
+# What is right, and what is not, of each argument of a constructor.
+MAPPINGS = ["ab", 5, ["a"], {"a": "5"}, {5: 5}, {"a": None}, object]
+CODERS = ["json", 5, {}]
+WORKERS_OWN: dict[str, list[Any]] = {
+    "dsn": TEXTS,
+    "worker_id": TEXTS,
+    "capacity": [*INTEGERS, None],
+    "queue_capacity": MAPPINGS,
+    "batch_size": [*INTEGERS, None],
+    "tags": [*(w for w in LISTS), [5], [None]],
+    "lease": DURATIONS,
+    "listen": ["yes", "", 2, [], None],
+    "listen_dsn": TEXTS,
+    "poll_every": [*DURATIONS, "1 hour"],
+    "shutdown_timeout": [*DURATIONS, "1 hour", None],
+    "maintenance": ["yes", None],
+    "call_timeout": [*DURATIONS, "1 hour", None],
+    "keep_stacks": ["yes", None],
+    "create_queues": ["yes", None],
+    "encode": CODERS,
+    "decode": CODERS,
+}
+CLIENTS_OWN: dict[str, list[Any]] = {
+    "dsn": TEXTS,
+    "connection": [5, "host=a", [], object],
+    "pool": [5, "host=a", [], object],
+    "encode": CODERS,
+}
+CONSTRUCTORS = [
+    pytest.param(kind, name, wrongs, id=f"{kind.__name__}-{name}")
+    for kind, own in ((Worker, WORKERS_OWN), (Client, CLIENTS_OWN), (AsyncClient, CLIENTS_OWN))
+    for name, wrongs in own.items()
+]
+
+
+@pytest.mark.parametrize(("kind", "name", "wrongs"), CONSTRUCTORS)
+def test_a_constructor_names_the_argument(kind: Any, name: str, wrongs: list[Any]) -> None:
+    for wrong in wrongs:
+        given = {"dsn": NOWHERE, "encode": wrong} if name == "encode" else {name: wrong}
+        with pytest.raises((TypeError, ValueError)) as raised:
+            kind(**given)
+        said = str(raised.value)
+        assert said.startswith((f"{name}: ", f"{name} is ", f"{kind.__name__} cannot join")), said
+        assert ": pass " in said, said
+
+
+@pytest.mark.parametrize("kind", [Worker, Client, AsyncClient])
+def test_every_argument_of_a_constructor_is_tried(kind: type[Any]) -> None:
+    own = WORKERS_OWN if kind is Worker else CLIENTS_OWN
+    assert set(inspect.signature(kind).parameters) == set(own)
+
+
+@pytest.mark.parametrize("name", ["dsn", "health", "burst"])
+def test_run_names_the_argument(name: str) -> None:
+    with pytest.raises(TypeError, match=f"^{name}: 5 is not a .*: pass "):
+        Worker().run(**{name: 5})
+
+
+def test_a_pool_of_the_other_kind() -> None:
+    pools = {Client: ConnectionPool(open=False), AsyncClient: AsyncConnectionPool(open=False)}
+    for kind, other in ((Client, AsyncClient), (AsyncClient, Client)):
+        kind(pool=pools[kind])
+        with pytest.raises(TypeError, match=f"^pool: .*: pass it to {other.__name__}$"):
+            kind(pool=pools[other])
 
 
 @pytest.mark.parametrize("kind", [Client, AsyncClient])

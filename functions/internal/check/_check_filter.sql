@@ -24,7 +24,7 @@ begin
     from jsonb_each(filter) as e (key, value)
     where e.key <> 'payload' and jsonb_typeof(e.value) <> 'null' and case
         when e.key in ('tags', 'states') then jsonb_typeof(e.value) <> 'array'
-            or jsonb_path_exists(e.value, '$[*] ? (@.type() <> "string")')
+            or jsonb_path_exists(e.value, 'strict $[*] ? (@.type() <> "string")')
         when e.key = 'ids' then jsonb_typeof(e.value) <> 'array' or exists (
             select from jsonb_array_elements(e.value) as i (id) where i.id::text !~ '^[0-9]{1,18}$'
         )

@@ -33,7 +33,8 @@ begin
             message = format('job %s has the unknown key "%s"', v_unknown.ordinal, v_unknown.key),
             hint = 'The keys are the parameters of pgbaton.enqueue_job() but queue, and after_ordinals.';
     end if;
+    perform pgbaton._check_job_fields(jobs);
 end;
 $$;
 comment on function pgbaton._check_job_list(jsonb) is
-'Raises 22004 or 22023 unless it is an array of objects with the keys of enqueue_job.';
+'Raises 22004 or 22023 unless it is an array of objects with the keys of enqueue_job and values of their types.';

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import psycopg
 
-from pgbaton._arguments import text
+from pgbaton import _foreign
+from pgbaton._arguments import argument, text
 from pgbaton._async.caller import AsyncPool, OwnConnection
 from pgbaton._async.connections import joined
 from pgbaton._async.monitor import MonitorCalls
@@ -79,7 +80,10 @@ class AsyncClient(
     ) -> None:
         if sum(way is not None for way in (dsn, connection, pool)) != 1:
             raise TypeError("AsyncClient takes exactly one of dsn, connection and pool")
-        text(dsn)  # a connection in its place is refused
+        with argument("dsn"):
+            text(dsn)  # a connection in its place is refused
+        if pool is not None:
+            _foreign.check_pool("AsyncClient", pool)
         self._own = OwnConnection(dsn) if dsn is not None else None
         borrowed = joined(connection) if connection is not None else None
         # One of them is there, which only the check above knows.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from contextlib import suppress
-from typing import Annotated
+from typing import Annotated, Any
 
 import psycopg
 import typer
@@ -13,10 +13,12 @@ from psycopg import sql
 
 from pgbaton import install as installer
 from pgbaton.cli._errors import fail, say
+from pgbaton.cli._io import Yes, confirm
 from pgbaton.cli._setup import note_outcome
 from pgbaton.embedded import Server
 
 DATABASE = "pgbaton"
+TABLES = (("queue", "queue"), ("job", "job"), ("kv", "value"))
 
 
 def own_dsn() -> str | None:
@@ -24,19 +26,16 @@ def own_dsn() -> str | None:
     return os.environ.get("PGBATON_DSN") or None
 
 
-def start_database() -> str:
-    """Starts the embedded server if it is needed, installs the current build, returns the DSN."""
+def start_server() -> str:
+    """Starts the embedded server if it is needed, makes its database, returns the DSN."""
     if dsn := own_dsn():
-        note_outcome(installer.install(dsn))
         return dsn
     server = Server()
     if not server.is_running():
         say(f"starting PostgreSQL {server.major} from {server.bindir}")
     server.start()
     create_database(server.dsn())
-    dsn = server.dsn(dbname=DATABASE)
-    note_outcome(installer.install(dsn, replace=is_outdated_development_build(dsn)))
-    return dsn
+    return server.dsn(dbname=DATABASE)
 
 
 def create_database(maintenance_dsn: str) -> None:
@@ -47,18 +46,68 @@ def create_database(maintenance_dsn: str) -> None:
                 conn.execute(sql.SQL("create database {}").format(sql.Identifier(DATABASE)))
 
 
-def is_outdated_development_build(dsn: str) -> bool:
-    """Before a release there is no upgrade: the embedded database follows the checkout."""
-    with psycopg.connect(dsn) as conn:
-        found = installer.installed(conn)
+def is_outdated_development_build(conn: psycopg.Connection[Any]) -> bool:
+    """Before a release there is no upgrade from one to the other."""
+    found = installer.installed(conn)
     if found is None or found.is_extension or found.build == installer.build():
         return False
     return ".dev" in found.version and ".dev" in installer.version()
 
 
-def start() -> None:
-    """Start it if needed, install this build, print the DSN."""
-    print(start_database())
+def contents(conn: psycopg.Connection[Any]) -> str | None:
+    """What a development build holds that would be lost with it; None if nothing."""
+    counts = []
+    for table, word in TABLES:
+        count = sql.SQL("select count(*) from pgbaton.{}").format(sql.Identifier(table))
+        try:
+            with conn.transaction():
+                [(number,)] = conn.execute(count).fetchall()
+        except psycopg.errors.UndefinedTable:
+            return "what only it can read"
+        if number:
+            counts.append(f"{number:,} {word}{'s' if number > 1 else ''}")
+    return " and ".join(counts) or None
+
+
+def install_build(dsn: str, replace: bool) -> None:
+    """Installs this build; over an earlier development build only what is empty, or if told to."""
+    if own_dsn():
+        note_outcome(installer.install(dsn))
+        return
+    with psycopg.connect(dsn, autocommit=True) as conn:
+        is_outdated = is_outdated_development_build(conn)
+        held = contents(conn) if is_outdated else None
+    if held and not replace:
+        fail(
+            f"an earlier development build is installed, with {held}; there is no upgrade to this "
+            "one",
+            "pgbaton db start --replace drops it with all of that and installs this build; "
+            "pgbaton db psql opens it as it is.",
+        )
+    note_outcome(installer.install(dsn, replace=is_outdated))
+
+
+def start(
+    replace: Annotated[
+        bool,
+        typer.Option("--replace", help="Drop an earlier development build with its jobs first."),
+    ] = False,
+    yes: Yes = False,
+) -> None:
+    """Start it if needed, install this build, print the DSN.
+
+    An earlier development build that holds queues or jobs stays, unless --replace is given.
+    """
+    if replace and own_dsn():
+        fail(
+            "PGBATON_DSN names a server of your own, where this command drops nothing",
+            "pgbaton install --replace does.",
+        )
+    if replace:
+        confirm("Drop an earlier development build with all its jobs?", yes)
+    dsn = start_server()
+    install_build(dsn, replace)
+    print(dsn)
 
 
 def stop() -> None:
@@ -80,8 +129,14 @@ def dsn(
 def psql(
     arguments: Annotated[list[str] | None, typer.Argument(help="Passed on, after --.")] = None,
 ) -> None:
-    """Start it if needed and open psql."""
-    address = start_database()
+    """Start it if needed and open psql; an earlier development build stays as it is."""
+    address = start_server()
+    with psycopg.connect(address, autocommit=True) as conn:
+        is_outdated = not own_dsn() and is_outdated_development_build(conn)
+    if is_outdated:
+        say("an earlier development build is installed: pgbaton db start says what to do")
+    else:
+        install_build(address, replace=False)
     bundled = None if own_dsn() else str(Server().bindir / "psql")
     program = bundled if bundled and os.access(bundled, os.X_OK) else shutil.which("psql")
     if program is None:

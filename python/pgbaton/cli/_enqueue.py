@@ -269,6 +269,8 @@ def _job(text: str) -> dict[str, Any]:
             job[name] = part if name == "payload" else read_whole(part)
         except ValueError as error:
             raise typer.BadParameter(f"{name}: {str(error).partition(';')[0]}") from error
+    if isinstance(after := job.get("after"), list):  # an id may be a text, as in SQL
+        job["after"] = [int(i) if isinstance(i, str) and i.isdecimal() else i for i in after]
     run_at = job.get("run_at")
     return job if run_at is None else {**job, "run_at": instant(str(run_at))}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -93,4 +94,21 @@ def of_line(number: int) -> Iterator[None]:
     except typer.BadParameter as error:
         raise typer.BadParameter(f"line {number:,}: {error.message}") from error
     except (TypeError, ValueError) as error:  # a number for a text, NUL, no UTF-8
-        raise typer.BadParameter(f"line {number:,}: {error}") from error
+        raise typer.BadParameter(f"line {number:,}: {_of_json(str(error))}") from error
+
+
+# What is to be passed, in words of Python and of JSON.
+_PASS = {
+    "pass a str": "pass a text, in quotes",
+    "pass an int": "pass a whole number, without quotes",
+    "pass True or False": "pass true or false",
+    "pass a dict of texts": "pass an object of texts",
+}
+
+
+def _of_json(message: str) -> str:
+    """What the client says of a job of its own list, for who wrote a line."""
+    message = re.sub(r"pass .*timedelta.* or text", "pass text", message.removeprefix("job 1: "))
+    for ours, theirs in _PASS.items():
+        message = message.replace(ours, theirs)
+    return message

@@ -55,6 +55,11 @@ JOBS = {
     "headers that are no texts": b'{"headers": {"a": 1.10}}',
     "headers that are no object": b'{"headers": [1]}',
     "large headers": b'{"headers": {"a": "' + b"x" * 5000 + b'"}}',
+    "a number for a key": b'{"singleton_key": 5}',
+    "a text for a priority": b'{"priority": "5"}',
+    "a number for a tag": b'{"tags": [5]}',
+    "a number for a delay": b'{"delay": 5}',
+    "a text for a switch": b'{"retry_backoff": "yes"}',
     "a key that a float would spoil": b'{"singleton_key": 1.10}',
     "an empty key": b'{"singleton_key": ""}',
     "a long dedup_id": b'{"dedup_id": "' + b"x" * 1025 + b'"}',
@@ -101,6 +106,32 @@ def check_refused(
     assert not re.search(r"\b(job|row|payload|dedup_id|singleton_key|on_duplicate) \d", said), said
     assert "Traceback" not in said
     assert sum(queue.total for queue in client.queue_stats()) == before
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('{"singleton_key": 5}', "singleton_key: 5 is not a text: pass a text, in quotes"),
+        (
+            '{"priority": "5"}',
+            "priority: '5' is not an integer: pass a whole number, without quotes",
+        ),
+        ('{"delay": 5}', "delay: 5 is not a duration: pass text as '90 seconds'"),
+        ('{"retry_backoff": "y"}', "retry_backoff: 'y' is not a boolean: pass true or false"),
+    ],
+)
+def test_a_wrong_type_is_told_in_words_of_json(
+    run: Command, client: Client, line: str, said: str
+) -> None:
+    refused = run("enqueue", "mail", "--jobs", "--lines", "-", input=f"{{}}\n{line}\n".encode())
+    assert f"line 2: {said}" in re.sub(r"[│╭╮╰╯─\s]+", " ", refused.stderr)
+
+
+def test_an_id_may_be_a_text(run: Command, client: Client) -> None:
+    first = client.enqueue_job("mail")
+    line = f'{{"after": ["{first}"]}}\n{{"after": [{first}]}}'
+    assert run("enqueue", "mail", "--jobs", "--lines", "-", input=line.encode()).exit_code == 0
+    assert len(client.job_dependencies(first)) == 2
 
 
 @pytest.mark.parametrize(("what", "place"), cases(PAYLOADS))
