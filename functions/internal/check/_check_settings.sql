@@ -4,7 +4,7 @@ language plpgsql immutable parallel safe
 as $$
 begin
     if queue.name is null or queue.name in ('', '.', '..') or octet_length(queue.name) > 63
-        or queue.name ~ '[\x01-\x1f\x7f]'
+        or queue.name ~ E'[\\x01-\\x1f\\x7f]'
     then
         raise exception using
             errcode = case when queue.name is null then 'null_value_not_allowed' else 'invalid_parameter_value' end,

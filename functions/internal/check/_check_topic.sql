@@ -4,8 +4,8 @@ language plpgsql immutable parallel safe
 as $$
 begin
     if topic is null or octet_length(topic) > 255 or topic !~ (case
-        when is_pattern then '^([^.*#\x01-\x1f\x7f]+|[*]|#)([.]([^.*#\x01-\x1f\x7f]+|[*]|#))*$'
-        else '^[^.*#\x01-\x1f\x7f]+([.][^.*#\x01-\x1f\x7f]+)*$'
+        when is_pattern then E'^([^.*#\\x01-\\x1f\\x7f]+|[*]|#)([.]([^.*#\\x01-\\x1f\\x7f]+|[*]|#))*$'
+        else E'^[^.*#\\x01-\\x1f\\x7f]+([.][^.*#\\x01-\\x1f\\x7f]+)*$'
     end) then
         raise exception using
             errcode = case when topic is null then 'null_value_not_allowed' else 'invalid_parameter_value' end,

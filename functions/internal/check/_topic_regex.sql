@@ -11,7 +11,7 @@ begin
         v_regex := v_regex || case v_word
             when '#' then '([.][^.]+)*'
             when '*' then '[.][^.]+'
-            else '[.]' || regexp_replace(v_word, '([^[:alnum:] ])', '\\\1', 'g')
+            else '[.]' || regexp_replace(v_word, '([^[:alnum:] ])', E'\\\\\\1', 'g')
         end;
     end loop;
     return '^' || v_regex || '$';

@@ -5,7 +5,7 @@ create or replace function pgbaton._cron_parse(
 language plpgsql immutable parallel safe
 as $$
 declare
-    v_fields constant text[] := regexp_split_to_array(btrim(cron, E' \t'), '[ \t]+');
+    v_fields constant text[] := regexp_split_to_array(btrim(cron, E' \t'), E'[ \t]+');
 begin
     if cron is null or cardinality(v_fields) <> 5 then
         raise exception using
