@@ -5,7 +5,9 @@ as $$
 begin
     return array(
         select
-            row(n.id, n.id, r.day, r.queue_id, r.lane_id, r.state, r.is_live, r.worker_id, r.ended_at)::pgbaton.job_range
+            row(
+                n.id, n.id, r.day, r.queue_id, r.lane_id, r.state, r.is_live, r.worker_id, r.ended_at
+            )::pgbaton.job_range
         from unnest(ranges) with ordinality as r
         -- Each by its key, whatever the statistics say.
         cross join lateral (
