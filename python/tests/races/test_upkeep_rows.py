@@ -253,7 +253,7 @@ def test_one_bad_row_of_each_kind(neglected: Session, full: bool) -> None:
     assert met > len(chosen) * 2 // 3
     assert not wrong, "\n".join(wrong)
     if full:
-        record("upkeep_bad_rows", rows=len(chosen), ways=len(HOW))
+        record("upkeep_bad_rows", bad_rows=len(chosen))
 
 
 @pytest.mark.parametrize("full", FULL)
@@ -282,7 +282,7 @@ def test_one_row_that_somebody_has_locked(
     assert locked > len(chosen) // 2
     assert not wrong, "\n".join(wrong)
     if full:
-        record("upkeep_locked_rows", rows=len(chosen))
+        record("upkeep_locked_rows", locked_rows=len(chosen))
 
 
 EVENT = """
