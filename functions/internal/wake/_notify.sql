@@ -5,7 +5,8 @@ as $$
 begin
     -- A full queue would fail the transaction at its commit, and any notification fails PREPARE TRANSACTION. Who is not
     -- woken looks by itself after max_wait.
-    if sleeper_ids is null or pg_notification_queue_usage() > 0.5 or current_setting('pgbaton.notify', true) = 'off' then
+    if sleeper_ids is null or pg_notification_queue_usage() > 0.5 or current_setting('pgbaton.notify', true) = 'off'
+    then
         return;
     end if;
     perform pg_notify(c.channel, ''), nextval('pgbaton.wake_up_seq')
@@ -21,5 +22,5 @@ end;
 $$;
 comment on function pgbaton._notify(bigint[], text[]) is
 'Notifies sleepers (null: none) on their channels, each worker once, and takes their rows away, so that the next who
-makes a job claimable need not; nobody while the notification queue is more than half full, or when the session has set pgbaton.notify to off.
-wake_up_seq counts them.';
+makes a job claimable need not; nobody while the notification queue is more than half full, or when the session has set
+pgbaton.notify to off. wake_up_seq counts them.';
