@@ -55,10 +55,12 @@ async def one_act(
         case "cancel":
             outcome = await client.cancel_jobs(job_ids=[wanted])
             if not outcome.cancelled_job_ids:
-                raise HTTPException(409, f"job {wanted} failed or has ended")
+                raise HTTPException(
+                    409, f"job {wanted} failed, has ended or is not yours to cancel"
+                )
         case "erase":
             if await client.delete_jobs(job_ids=[wanted]) == 0:
-                raise HTTPException(404, f"there is no job {wanted}")
+                raise HTTPException(404, f"there is no job {wanted} that you may erase")
         case "reschedule":
             return {"said": await client.reschedule_job(queue, wanted, run_at_of(body))}
         case "priority":

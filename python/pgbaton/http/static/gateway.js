@@ -6,7 +6,7 @@ const token = () => sessionStorage.getItem("token");
 export async function ask(path, options = {}) {
   const headers = { ...options.headers };
   if (token()) headers.Authorization = `Bearer ${token()}`;
-  const answer = await fetch(path, { ...options, headers });
+  const answer = await fetch(path, { ...options, headers }).catch(() => { throw new Error("the gateway cannot be reached"); });
   if (answer.status === 401) {
     signIn();
     throw new Error("a token is needed");
@@ -16,8 +16,9 @@ export async function ask(path, options = {}) {
 
 export async function askJson(path, options) {
   const answer = await ask(path, options);
-  const body = await answer.json();
-  if (!answer.ok) throw new Error(body.hint ? `${body.error}. ${body.hint}` : body.error);
+  // A proxy between may answer in HTML.
+  const body = await answer.json().catch(() => ({ error: `the gateway answered ${answer.status}, and no JSON` }));
+  if (!answer.ok || body.error) throw new Error(body.hint ? `${body.error}. ${body.hint}` : body.error);
   return body;
 }
 

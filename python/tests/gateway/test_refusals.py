@@ -1,0 +1,226 @@
+"""Each action of the page that is refused says why: what it is about changed meanwhile."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import pytest
+from browser import go, opened, row, show_job
+from playwright.sync_api import Browser, Locator, Page, expect
+from serving import Served
+
+from pgbaton import Client
+
+
+@dataclass(frozen=True)
+class Place:
+    """A page before a queue."""
+
+    page: Page
+    client: Client
+    queue: str
+
+    def answer(self, word: str, **fields: str) -> None:
+        dialog = self.page.get_by_role("dialog")
+        for label, text in fields.items():
+            dialog.get_by_label(label).fill(text)
+        dialog.get_by_role("button", name=word, exact=True).click()
+
+    def button(self, job_id: int, word: str) -> Locator:
+        show_job(self.page, job_id)
+        return self.page.locator("#job-detail").get_by_role("button", name=word).first
+
+    def claim(self) -> list[int]:
+        jobs = self.client.claim_job_batch("w", [self.queue], batch_size=10)
+        return [job.id for job in jobs]
+
+    def dead(self) -> int:
+        self.client.enqueue_job(self.queue)
+        [job] = self.client.claim_job_batch("w", [self.queue])
+        self.client.fail_job(job.id, "no", job.lease_token, retryable=False)
+        return job.id
+
+
+@pytest.fixture
+def place(page: Page, client: Client, queue: str) -> Place:
+    return Place(page, client, queue)
+
+
+def refused(place: Place, words: str) -> None:
+    said = place.page.locator("#said")
+    expect(said).to_have_text(re.compile(words))
+    expect(said).to_have_class("bad")
+    expect(place.page.get_by_role("dialog")).to_be_hidden()
+
+
+@pytest.mark.parametrize("word", ["Retry", "Skip", "Requeue", "Delete"])
+def test_of_a_dead_letter(place: Place, word: str) -> None:
+    job_id = place.dead()
+    place.button(job_id, word).click()
+    place.client.skip_job(place.queue, job_id)
+    place.answer(word)
+    refused(place, f"job {job_id} .*(is not|was|has ended|failed|cannot)")
+
+
+@pytest.mark.parametrize("word", ["Reschedule", "Priority", "Cancel", "Delete"])
+def test_of_a_job_that_waits(place: Place, word: str) -> None:
+    job_id = place.client.enqueue_job(place.queue)
+    place.button(job_id, word).click()
+    [job] = place.client.claim_job_batch("w", [place.queue])
+    place.client.complete_job(job.id, lease_token=job.lease_token)
+    place.answer(word, **({"A whole number": "7"} if word == "Priority" else {}))
+    refused(place, f"job {job_id} ")
+
+
+def test_of_a_job_that_waits_for_another(place: Place) -> None:
+    parent = place.client.enqueue_job(place.queue)
+    job_id = place.client.enqueue_job(place.queue, after=[parent])
+    place.button(job_id, "Stop waiting").click()
+    place.client.cancel_jobs(job_ids=[job_id])
+    place.answer("Stop waiting")
+    refused(place, f"job {job_id} ")
+
+
+def test_of_a_job_that_is_gone(place: Place) -> None:
+    job_id = place.dead()
+    place.client.skip_job(place.queue, job_id)
+    place.button(job_id, "Erase").click()
+    place.client.delete_jobs(job_ids=[job_id])
+    place.answer("Erase")
+    refused(place, f"there is no job {job_id}")
+    expect(place.page.locator("#job-detail .bad")).to_contain_text(f"job {job_id}")
+
+
+@pytest.mark.parametrize("word", ["Pause", "Resume"])
+def test_of_a_queue_that_is_gone(place: Place, word: str) -> None:
+    if word == "Resume":
+        place.client.pause_queue(place.queue)
+    place.client.enqueue_job(place.queue)
+    named = f"{word} queue {place.queue}"
+    row(place.page, "queues", place.queue).get_by_role("button", name=named).click()
+    place.client.drop_queue(place.queue, force=True)
+    place.answer(word)
+    refused(place, f'queue "{place.queue}" does not exist')
+    place.client.create_queue(place.queue)
+
+
+def test_of_limits_of_a_queue_that_is_gone(place: Place) -> None:
+    place.client.enqueue_job(place.queue)
+    line = row(place.page, "queues", place.queue)
+    line.get_by_role("button", name="Limits of queue").click()
+    place.client.drop_queue(place.queue, force=True)
+    dialog = place.page.get_by_role("dialog")
+    place.answer("Set limits", **{"Run at once": "2"})
+    expect(dialog).to_contain_text(f'Not set: queue "{place.queue}" does not exist')
+    place.client.create_queue(place.queue)
+    place.answer("Leave it")
+
+
+@pytest.mark.parametrize("word", ["Pause key", "Resume key"])
+def test_of_a_key(place: Place, word: str) -> None:
+    place.client.drop_queue(place.queue)
+    place.client.create_fifo_queue(place.queue)
+    job_id = place.client.enqueue_job(place.queue, singleton_key="ann")
+    expect(row(place.page, "queues", place.queue)).to_contain_text("fifo")
+    if word == "Resume key":
+        place.client.pause_key(place.queue, "ann")
+    place.button(job_id, word).click()
+    place.client.drop_queue(place.queue, force=True)
+    place.answer(word)
+    refused(place, f'queue "{place.queue}" does not exist')
+    place.client.create_queue(place.queue)
+
+
+@pytest.mark.parametrize("word", ["Run now", "Pause", "Resume"])
+def test_of_a_schedule_that_is_gone(place: Place, word: str) -> None:
+    name = f"of {place.queue}"
+    place.client.create_schedule(name, place.queue, "0 3 * * *")
+    if word == "Resume":
+        place.client.pause_schedule(name)
+    line = row(place.page, "schedules", place.queue)
+    line.get_by_role("button", name=word).click()
+    place.client.drop_schedule(name)
+    place.answer(word)
+    refused(place, f'schedule "{name}"')
+
+
+def test_of_all_that_match(place: Place) -> None:
+    place.client.enqueue_job(place.queue)
+    page = place.page
+    go(page, "jobs")
+    page.get_by_label("In queue").fill(place.queue)
+    page.get_by_label("State").select_option("pending")
+    page.locator("#search").get_by_role("button", name="Search").click()
+    page.locator("#bulk").get_by_role("button", name="Cancel all").click()
+    place.client.drop_queue(place.queue, force=True)
+    place.answer("Cancel all")
+    refused(place, f'queue "{place.queue}" does not exist.*Cancelled 0 jobs')
+    place.client.create_queue(place.queue)
+
+
+@pytest.mark.parametrize(
+    ("label", "text", "words"),
+    [
+        ("Payload contains", "{", "payload is no JSON"),
+        ("In queue", "nowhere", 'queue "nowhere" does not exist'),
+    ],
+)
+def test_a_filter_that_makes_no_sense(page: Page, label: str, text: str, words: str) -> None:
+    go(page, "jobs")
+    page.get_by_label(label).fill(text)
+    page.locator("#search").get_by_role("button", name="Search").click()
+    note = page.locator("#jobs .nothing")
+    expect(note).to_contain_text(words)
+    expect(note).to_have_class(re.compile("bad"))
+
+
+@pytest.fixture
+def narrowed(
+    browser: Browser, guarded: Served, client: Client, queue: str, roles: dict[str, str]
+) -> Iterator[tuple[Place, Callable[[], None]]]:
+    """A page of somebody who may operate on the queue, and how that is taken away."""
+    for action in ("operate", "monitor"):
+        client.grant_queue(roles["narrow"], queue, action)
+    client.enqueue_job(queue)
+    for page in opened(browser, guarded):
+        page.get_by_label("Token").fill("narrow")
+        page.keyboard.press("Enter")
+        yield (
+            Place(page, client, queue),
+            lambda: client.revoke_queue(roles["narrow"], queue, "operate"),
+        )
+    client.revoke_queue(roles["narrow"], queue, "monitor")
+
+
+def test_what_may_not_be_done_any_more(narrowed: tuple[Place, Callable[[], None]]) -> None:
+    place, revoke = narrowed
+    [job] = place.client.find_jobs({"queue": place.queue}).job_ids
+    place.button(job, "Reschedule").click()
+    revoke()  # the page knows of it when it is opened anew
+    place.answer("Reschedule")
+    refused(place, f'may not operate on queue "{place.queue}"')
+    place.button(job, "Cancel").click()
+    place.answer("Cancel")
+    refused(place, "not yours to cancel")
+
+
+def test_a_gateway_that_is_not_there(place: Place) -> None:
+    job_id = place.client.enqueue_job(place.queue)
+    place.button(job_id, "Cancel").click()
+    place.page.evaluate("""() => {
+        const fetch = window.fetch;
+        window.fetch = (path, ...more) => path.endsWith("/cancel")
+            ? Promise.reject(new TypeError("Failed to fetch")) : fetch(path, ...more);
+        window.fetchAgain = () => { window.fetch = fetch; };
+    }""")
+    place.answer("Cancel")
+    refused(place, "the gateway cannot be reached")
+    place.page.evaluate("window.fetchAgain()")
+    place.button(job_id, "Cancel").click()
+    place.page.route(
+        "**/cancel", lambda route: route.fulfill(status=502, body="<html>Bad Gateway</html>")
+    )
+    place.answer("Cancel")
+    refused(place, "the gateway answered 502")
