@@ -6,7 +6,8 @@ create or replace function pgbaton.set_queue_limits(
     rate_interval interval default null,
     rate_burst integer default null,
     key_rate_count integer default null,
-    key_rate_interval interval default null
+    key_rate_interval interval default null,
+    key_rate_burst integer default null
 )
 returns void
 language plpgsql volatile security definer
@@ -19,13 +20,14 @@ declare
     v_key_limit integer;  -- as it was
 begin
     perform pgbaton._check_limits(
-        max_running, key_limit, rate_count, rate_interval, rate_burst, key_rate_count, key_rate_interval
+        max_running, key_limit, rate_count, rate_interval, rate_burst, key_rate_count, key_rate_interval,
+        key_rate_burst
     );
     v_queue := pgbaton._close_gate(queue, max_running, key_limit);
     perform pgbaton._require_keys(v_queue, key_limit, key_rate_count);
     select l.size into v_key_limit from pgbaton.queue_limit as l where l.queue_id = v_queue.id and l.kind = 'key';
     -- Each of them: what is left out has no limit.
-    select bool_or(c.is_changed), bool_or(c.is_changed) filter (where c.kind in ('key', 'key_rate'))
+    select bool_or(c.is_changed), bool_or(c.is_changed) filter (where c.kind in ('key', 'key_rate', 'key_burst'))
     into v_is_changed, v_are_keys_changed
     from (
         select l.kind, pgbaton._set_limit(v_queue.id, l.kind, l.size, l.refill) as is_changed
@@ -38,6 +40,12 @@ begin
             (
                 'burst', case when rate_burst < rate_count then rate_burst end,
                 case when rate_burst < rate_count then rate_interval * (rate_burst::float8 / rate_count) end
+            ),
+            (
+                'key_burst', case when key_rate_burst < key_rate_count then key_rate_burst end,
+                case when key_rate_burst < key_rate_count
+                    then key_rate_interval * (key_rate_burst::float8 / key_rate_count)
+                end
             )
         ) as l (kind, size, refill)
         offset 0
@@ -63,11 +71,14 @@ begin
     perform pgbaton._audit('set_queue_limits', queue, null, null, nullif(concat_ws(
         ', ', 'max_running ' || max_running, 'key_limit ' || key_limit,
         'rate ' || rate_count || ' per ' || rate_interval, 'burst ' || rate_burst,
-        'rate of each key ' || key_rate_count || ' per ' || key_rate_interval
+        'rate of each key ' || key_rate_count || ' per ' || key_rate_interval,
+        'burst of each key ' || key_rate_burst
     ), ''));
 end;
 $$;
-comment on function pgbaton.set_queue_limits(text, integer, integer, integer, interval, integer, integer, interval) is
+comment on function pgbaton.set_queue_limits(
+    text, integer, integer, integer, interval, integer, integer, interval, integer
+) is
 'Sets all limits of a queue, over all workers; null is no limit, so that a call with the queue alone removes them.
 max_running: at most so many of its jobs are with workers at once, 1 to 1000; a job gives its place back when it ends,
 goes to retry, or its lease ends and it is taken back.
@@ -80,6 +91,7 @@ default.
 key_rate_count, key_rate_interval: the same rate for each singleton_key by itself, at most 100 starts, in a queue of
 policy fifo or singleton; jobs without a key have none. A job that its key keeps from starting is put off until it may:
 that is its run_at then, and it keeps its place and its key.
+key_rate_burst: what rate_burst is to the rate, for each key.
 A claim hands out as many jobs as all limits allow, at once and exactly; the others stay where they are, at no attempt.
 Lower limits end nothing: no job starts until what runs, or started within the interval, is below them. The next
 claim looks anew at what was put off by a rate of its key that is another one now. Waits for claims of the queue that

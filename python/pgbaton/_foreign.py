@@ -48,8 +48,8 @@ _NAMES_OF_TYPES = {
     "boolean": "dry_run enabled force include_busy oldest_first once_a_minute paused"
     " retry_backoff retryable was_executing",
     "integer": "batch_size capacity events_count extra_attempts fast_retries key_limit"
-    " key_rate_count max_attempts max_lanes max_ranges max_rows max_running most priority progress"
-    " rate_burst rate_count row_offset slow_retries",
+    " key_rate_burst key_rate_count max_attempts max_lanes max_ranges max_rows max_running most"
+    " priority progress rate_burst rate_count row_offset slow_retries",
     "integer[]": "priorities",
     "interval": "dead_letter_retention debounce delay fast_max fast_min key_rate_interval lease"
     " max_age max_wait rate_interval retention retry_delay retry_delay_max retry_in run_in"

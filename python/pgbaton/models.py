@@ -125,6 +125,8 @@ class QueueLimits:
     key_rate_count: int | None
     """Starts of each key in any key_rate_interval."""
     key_rate_interval: timedelta | None
+    key_rate_burst: int | None
+    """key_rate_count if none was given."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -244,11 +244,14 @@ def make_queues(client: Client) -> None:
         (None, 2),
         (2, None),
     ]
-    client.set_queue_limits("shared", key_rate_count=2, key_rate_interval="1 minute")
+    client.set_queue_limits(
+        "shared", key_rate_count=2, key_rate_interval="1 minute", key_rate_burst=1
+    )
     rates = [
-        (limits.key_rate_count, limits.key_rate_interval) for limits in client.list_queue_limits()
+        (limits.key_rate_count, limits.key_rate_interval, limits.key_rate_burst)
+        for limits in client.list_queue_limits()
     ]
-    assert rates == [(None, None), (2, timedelta(minutes=1))]
+    assert rates == [(None, None, None), (2, timedelta(minutes=1), 1)]
     client.set_queue_limits("mail")
     client.drop_queue("shared")
     client.pause_queue("mail")

@@ -29,4 +29,5 @@ def test_its_python(dsn: str) -> None:
     assert (mail.queue, mail.max_running, mail.rate_count) == ("mail", 4, None)
     assert (webhooks.rate_count, webhooks.rate_interval) == (60, timedelta(minutes=1))
     assert webhooks.rate_burst == 10
-    assert (hooks.key_rate_count, hooks.key_rate_interval) == (5, timedelta(seconds=1))
+    assert (hooks.key_rate_count, hooks.key_rate_interval) == (60, timedelta(minutes=1))
+    assert hooks.key_rate_burst == 5

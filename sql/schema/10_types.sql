@@ -159,11 +159,11 @@ create type pgbaton.queue_info as (
 );
 comment on type pgbaton.queue_info is 'A queue and its settings.';
 
-create type pgbaton.limit_kind as enum ('running', 'rate', 'burst', 'key', 'key_rate');
+create type pgbaton.limit_kind as enum ('running', 'rate', 'burst', 'key', 'key_rate', 'key_burst');
 comment on type pgbaton.limit_kind is
 'What a limit of a queue counts. running: jobs that are with workers; rate: starts within an interval; burst: starts
 within a part of that interval; key: jobs of one key that are with workers; key_rate: starts of one key within an
-interval.';
+interval; key_burst: the same within a part of that interval.';
 
 create type pgbaton.queue_limits as (
     queue text,
@@ -175,7 +175,8 @@ create type pgbaton.queue_limits as (
     rate_burst integer,
     next_start_at timestamptz,
     key_rate_count integer,
-    key_rate_interval interval
+    key_rate_interval interval,
+    key_rate_burst integer
 );
 comment on type pgbaton.queue_limits is
 'The limits of a queue. running: jobs that are with workers now, null without max_running. next_start_at: when the rate

@@ -13,7 +13,7 @@ comment on column pgbaton.queue_limit.queue_id is 'Its queue.';
 comment on column pgbaton.queue_limit.kind is 'What it counts.';
 comment on column pgbaton.queue_limit.size is 'Jobs that its permits let start or run at most.';
 comment on column pgbaton.queue_limit.permits is
-'How many permits stand for that, numbered from 1; none for key and key_rate.';
+'How many permits stand for that, numbered from 1; none for key, key_rate and key_burst.';
 comment on column pgbaton.queue_limit.last_no is
 'The last number that is in use: above permits when running was lowered below what ran.';
 comment on column pgbaton.queue_limit.refill is

@@ -1,6 +1,7 @@
 create or replace function pgbaton._check_limits(
     max_running integer, key_limit integer, rate_count integer, rate_interval interval, rate_burst integer,
-    key_rate_count integer, key_rate_interval interval
+    key_rate_count integer, key_rate_interval interval,
+    key_rate_burst integer
 )
 returns void
 language plpgsql immutable parallel safe
@@ -12,21 +13,9 @@ begin
             message = format('max_running of %s or key_limit of %s is out of range', max_running, key_limit),
             hint = 'Pass 1 to 1000, or null for no limit; pgbaton.pause_queue() keeps a queue from starting any.';
     end if;
-    if rate_count is null and rate_burst is not null then
-        raise exception using
-            errcode = 'invalid_parameter_value',
-            message = 'a burst without a rate',
-            hint = 'Pass rate_burst only together with rate_count and rate_interval.';
-    end if;
-    perform pgbaton._check_rate('rate', rate_count, rate_interval, 1000000);
-    perform pgbaton._check_rate('key_rate', key_rate_count, key_rate_interval, 100);
-    if rate_burst not between 1 and rate_count or rate_count % rate_burst <> 0 then
-        raise exception using
-            errcode = 'invalid_parameter_value',
-            message = format('a rate of %s has no bursts of %s', rate_count, rate_burst),
-            hint = 'Pass a number that divides rate_count, so that bursts fill the interval evenly.';
-    end if;
+    perform pgbaton._check_rate('rate', rate_count, rate_interval, rate_burst, 1000000);
+    perform pgbaton._check_rate('key_rate', key_rate_count, key_rate_interval, key_rate_burst, 100);
 end;
 $$;
-comment on function pgbaton._check_limits(integer, integer, integer, interval, integer, integer, interval) is
+comment on function pgbaton._check_limits(integer, integer, integer, interval, integer, integer, interval, integer) is
 'Raises 22023 for limits of a queue that cannot be.';

@@ -28,7 +28,7 @@ begin
     end if;
     for v_limit in
         select l.* from pgbaton.queue_limit as l
-        where l.queue_id = _admit.queue_id and l.kind not in ('key', 'key_rate')
+        where l.queue_id = _admit.queue_id and l.kind in ('running', 'rate', 'burst')
         order by l.kind
     loop
         v_over := case

@@ -7,7 +7,7 @@ begin
         select u.id from unnest(queue_ids) as u (id)
         except
         select l.queue_id from pgbaton.queue_limit as l
-        where l.queue_id = any (limited_ids) and l.kind not in ('key', 'key_rate') and case
+        where l.queue_id = any (limited_ids) and l.kind in ('running', 'rate', 'burst') and case
             when l.last_no = l.permits then not exists (
                 select from pgbaton._permits(l.queue_id, l.kind, at) as h where h.used < h.units
             )

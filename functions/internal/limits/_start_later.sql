@@ -5,10 +5,10 @@ as $$
 declare
     v_later timestamptz;
 begin
-    select pgbaton._opens_at(_start_later.queue_id, _start_later.singleton_key, l.size, l.refill, pgbaton._now())
+    select max(pgbaton._opens_at(_start_later.queue_id, _start_later.singleton_key, l.size, l.refill, pgbaton._now()))
     into v_later
     from pgbaton.queue_limit as l
-    where l.queue_id = _start_later.queue_id and l.kind = 'key_rate';
+    where l.queue_id = _start_later.queue_id and l.kind in ('key_rate', 'key_burst');
     if v_later is not null then
         update only pgbaton.span as s set ready = false, run_at = v_later where s.lo = _start_later.lo;
         update pgbaton.key_start as k set put_off_until = v_later

@@ -3,19 +3,23 @@ returns text
 language plpgsql volatile
 as $$
 declare
-    v_limit pgbaton.queue_limit;
-    v_opens_at timestamptz;
+    v_limit record;
 begin
-    select l.* into v_limit
-    from pgbaton.queue_limit as l where l.queue_id = queue.id and l.kind = 'key_rate';
-    v_opens_at := pgbaton._opens_at(queue.id, job.singleton_key, v_limit.size, v_limit.refill, pgbaton._now());
-    if v_opens_at is null or job.run_at > v_opens_at then
+    select l.size, l.refill, t.opens_at into v_limit
+    from pgbaton.queue_limit as l
+    cross join lateral (
+        select pgbaton._opens_at(queue.id, job.singleton_key, l.size, l.refill, pgbaton._now()) as opens_at
+    ) as t
+    where l.queue_id = queue.id and l.kind in ('key_rate', 'key_burst')
+    order by t.opens_at desc nulls last
+    limit 1;
+    if v_limit.opens_at is null or job.run_at > v_limit.opens_at then
         return null;
     end if;
     return format(
         'Job %s starts not before %s: of its key "%s", as of each one of queue "%s", %s may start in %s. '
         'pgbaton.set_queue_limits(%L, …) changes that.',
-        job.id, v_opens_at, job.singleton_key, queue.name, v_limit.size, v_limit.refill, queue.name
+        job.id, v_limit.opens_at, job.singleton_key, queue.name, v_limit.size, v_limit.refill, queue.name
     );
 end;
 $$;

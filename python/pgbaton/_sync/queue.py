@@ -230,6 +230,7 @@ class QueueCalls(Caller):
         rate_burst: int | None = None,
         key_rate_count: int | None = None,
         key_rate_interval: Interval | None = None,
+        key_rate_burst: int | None = None,
     ) -> None:
         """Sets all limits of a queue, over all workers; None is no limit.
 
@@ -250,6 +251,7 @@ class QueueCalls(Caller):
                 fifo or singleton: in no interval of the length of key_rate_interval do more of its
                 jobs start. 1 to 100. A job that has to wait is put off until it may.
             key_rate_interval (timedelta): above 0, at most 31 days.
+            key_rate_burst (int): what rate_burst is to the rate, for each key.
 
         Raises:
             UnknownQueue: there is no such queue.
@@ -268,6 +270,7 @@ class QueueCalls(Caller):
             rate_burst=integer(rate_burst),
             key_rate_count=integer(key_rate_count),
             key_rate_interval=interval(key_rate_interval),
+            key_rate_burst=integer(key_rate_burst),
         )
 
     def list_queue_limits(self) -> list[QueueLimits]:

@@ -193,6 +193,12 @@ def limit(
         str | None,
         typer.Option("--key-rate-interval", "--key-per", help="Interval, as --per."),
     ] = None,
+    key_rate_burst: Annotated[
+        int | None,
+        typer.Option(
+            "--key-rate-burst", "--key-burst", help="Of --key-rate at most so many close together."
+        ),
+    ] = None,
     dsn: Dsn = "",
     as_json: AsJson = False,
 ) -> None:
@@ -207,6 +213,7 @@ def limit(
             rate_burst=rate_burst,
             key_rate_count=key_rate_count,
             key_rate_interval=key_rate_interval,
+            key_rate_burst=key_rate_burst,
         )
     print_done({"queue": queue}, f"the limits of queue {queue} are set", as_json)
 
@@ -226,6 +233,7 @@ def limits(dsn: Dsn = "", as_json: AsJson = False) -> None:
         "next_start_at",
         "key_rate_count",
         "key_rate_interval",
+        "key_rate_burst",
     ]
     print_rows(rows, columns, as_json, "no queue has limits")
 

@@ -62,6 +62,7 @@ LIMITS: dict[str, Schema] = {
         ("rateBurst", 1_000_000),
         ("keyRateCount", 100),
         ("keyRateInterval", 31 * 86_400_000),
+        ("keyRateBurst", 100),
     )
 }
 

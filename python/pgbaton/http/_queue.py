@@ -364,6 +364,7 @@ LIMITS = {
     "rateBurst": "rate_burst",
     "keyRateCount": "key_rate_count",
     "keyRateInterval": "key_rate_interval",
+    "keyRateBurst": "key_rate_burst",
 }
 MOST_LIMIT = 2**31 - 1
 
@@ -408,6 +409,7 @@ def limits_message(found: QueueLimits | None) -> dict[str, Any]:
         "rateBurst": found.rate_burst,
         "keyRateCount": found.key_rate_count,
         "keyRateInterval": in_milliseconds(found.key_rate_interval),
+        "keyRateBurst": found.key_rate_burst,
         "running": found.running,
         "nextStartAt": epoch(found.next_start_at) if found.next_start_at else None,
     }

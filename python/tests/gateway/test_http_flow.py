@@ -22,6 +22,7 @@ NONE = dict.fromkeys(
         "rateBurst",
         "keyRateCount",
         "keyRateInterval",
+        "keyRateBurst",
         "running",
         "nextStartAt",
     )
@@ -120,6 +121,7 @@ def test_limits_are_set_shown_and_removed(gateway: Served, path: str) -> None:
         "rateBurst": 1,
         "keyRateCount": None,
         "keyRateInterval": None,
+        "keyRateBurst": None,
         "running": None,
     }
     assert polled(gateway, path) is None
@@ -130,7 +132,7 @@ def test_a_limit_of_each_key(gateway: Served, client: Client, path: str, queue: 
     assert gateway.status("PUT", f"{path}/limits", json={"keyLimit": 2}) == 409
     client.create_queue(f"{queue} s", "singleton")
     assert set_limits(gateway, f"/{queue} s/api/queue", keyLimit=2)["keyLimit"] == 2
-    rate = {"keyRateCount": 5, "keyRateInterval": 1500}
+    rate = {"keyRateCount": 6, "keyRateInterval": 1500, "keyRateBurst": 2}
     assert gateway.status("PUT", f"{path}/limits", json=rate) == 409
     assert set_limits(gateway, f"/{queue} s/api/queue", **rate) == NONE | rate
 
@@ -147,6 +149,7 @@ def test_a_limit_of_each_key(gateway: Served, client: Client, path: str, queue: 
         ({"rateCount": 3, "rateInterval": 0}, "rate_interval"),
         ({"keyRateCount": 101, "keyRateInterval": 1}, "key_rate_count"),
         ({"keyRateInterval": 1000}, "key rate"),
+        ({"keyRateCount": 5, "keyRateInterval": 1000, "keyRateBurst": 2}, "burst"),
         ({"perKey": 1}, "the body has 'perKey'"),
     ],
 )

@@ -15,6 +15,7 @@ from pgbaton import Client, QueueLimits
 RUN, START, INTERVAL = "Run at once, at most", "Start in an interval", "This interval, in seconds"
 BURST, OF_KEY = "Of these at once", "Of each key run at once"
 KEY_START, KEY_INTERVAL = "Of each key start", "This interval of a key"
+KEY_BURST = "Of these of a key at once"
 
 
 def line_of(page: Page, queue: str) -> Locator:
@@ -109,6 +110,7 @@ def test_queues_with_keys_have_limits_of_each_key(
     dialog = form(page, queue)
     dialog.get_by_label(KEY_START).fill("5")
     dialog.get_by_label(KEY_INTERVAL).fill("60")
+    dialog.get_by_label(KEY_BURST).fill("1")
     words = "5 of a key in 1 min"
     if policy == "fifo":
         expect(dialog.get_by_label(OF_KEY)).to_have_count(0)
@@ -120,6 +122,7 @@ def test_queues_with_keys_have_limits_of_each_key(
     found = limits_of(client, queue)
     assert found is not None
     assert (found.key_rate_count, found.key_rate_interval) == (5, timedelta(minutes=1))
+    assert found.key_rate_burst == 1
     assert found.key_limit == (None if policy == "fifo" else 3)
 
 

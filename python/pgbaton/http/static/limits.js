@@ -30,6 +30,7 @@ const FIELDS = [
   count("keyLimit", "key_limit", "Of each key run at once, at most", ["singleton"], 1000),
   count("keyRateCount", "key_rate_count", "Of each key start in an interval, at most", ["fifo", "singleton"], 100),
   seconds("keyRateInterval", "key_rate_interval", "This interval of a key, in seconds", ["fifo", "singleton"]),
+  count("keyRateBurst", "key_rate_burst", "Of these of a key at once (empty: all of them)", ["fifo", "singleton"], 100),
 ];
 const EXPLAINED = "Over all workers; empty is no limit. What runs may finish. Waits for claims that are under way.";
 
