@@ -150,13 +150,16 @@ def body(root: Path) -> str:
     """What the plain and the extension script share; the schema pgbaton must exist."""
     functions = function_files(root)
     wrap = root / "sql" / "wrap"
+    replayed = sorted((root / "sql" / "replay").glob("*.sql"))  # the last one grants
     parts = [
         (wrap / "head.sql").read_text(),
         (wrap / "roles.sql").read_text(),
         *(f.read_text() for f in sorted((root / "sql" / "schema").glob("*.sql"))),
         *(f.read_text() for f in callees_first(functions)),
+        *(f.read_text() for f in replayed[:-1]),
+        (wrap / "no_default_privileges.sql").read_text(),
         grants(functions),
-        *(f.read_text() for f in sorted((root / "sql" / "replay").glob("*.sql"))),
+        replayed[-1].read_text(),
     ]
     # A fresh install adopts nothing that somebody else made beforehand.
     text = _OR_REPLACE.sub("create ", "\n".join(parts))

@@ -28,7 +28,6 @@ Raises what enqueue_batch raises, PB002 (a job of after is not known), or PB013 
 nothing of the statement is enqueued.';
 
 -- Spark looks at the columns before it writes.
-grant select, insert on pgbaton.enqueue_inbox to pgbaton_producer;
 
 create or replace trigger enqueue_inbox_rows
 after insert on pgbaton.inbox_row
