@@ -124,7 +124,7 @@ def test_blocked_keys_are_filtered_and_paged(crowd: Page) -> None:
     expect(rows.filter(has_text="customer 29orders")).to_contain_text("card declined")
 
 
-@pytest.mark.parametrize("width", [375, 800, 1280])
+@pytest.mark.parametrize("width", [375, 800, 1057, 1280])
 def test_every_view_fits(browser: Browser, crowded: tuple[Served, Client], width: int) -> None:
     for page in opened(browser, crowded[0], viewport={"width": width, "height": 800}):
         expect(row(page, "queues", "orders")).to_be_visible()

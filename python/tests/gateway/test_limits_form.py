@@ -56,6 +56,14 @@ def test_limits_are_set_changed_and_removed(page: Page, client: Client, queue: s
     assert (found.max_running, found.rate_count, found.rate_burst) == (4, 60, 10)
     assert found.rate_interval == timedelta(seconds=0.5)
     dialog = form(page, queue)
+    dialog.get_by_label(INTERVAL).fill("1")
+    set_limits(dialog)
+    expect(line_of(page, queue)).to_contain_text("60 in 1 s")
+    client.set_queue_limits(
+        queue, max_running=4, rate_count=60, rate_interval="0.5 s", rate_burst=10
+    )
+    expect(line_of(page, queue)).to_contain_text("60 in 500 ms")
+    dialog = form(page, queue)
     for label, value in ((RUN, "4"), (START, "60"), (INTERVAL, "0.5"), (BURST, "10")):
         expect(dialog.get_by_label(label)).to_have_value(value)
         dialog.get_by_label(label).fill("")

@@ -72,7 +72,7 @@ export function setCount(section, count) {
 
 export function duration(seconds) {
   if (seconds < 1) return `${Math.max(0, Math.round(seconds * 1000))} ms`;
-  if (seconds < 10) return `${seconds.toFixed(1)} s`;
+  if (seconds < 10) return `${Number.isInteger(seconds) ? seconds : seconds.toFixed(1)} s`;
   const units = [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]];
   let rest = Math.round(seconds);
   const words = [];
