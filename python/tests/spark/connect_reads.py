@@ -1,4 +1,4 @@
-"""Run by test_connect.py, in a process of its own: reads and claims through Spark Connect."""
+"""Run by test_connect.py, in a process of its own: all that works through Spark Connect."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ import os
 import sys
 from typing import Any
 
+from drivers import steps
 from pyspark.sql import DataFrame, SparkSession
 
 from pgbaton.demo import java_for_spark
+from pgbaton.errors import UnknownQueue
 from pgbaton.spark import (
     claim,
+    enqueue,
     jar_path,
     jdbc_options,
     read_blocked,
@@ -21,13 +24,17 @@ from pgbaton.spark import (
 )
 
 
-def main(dsn: str, folder: str) -> dict[str, Any]:
-    """What each way of reading gave; the database has 30 finished jobs and 10 pending ones."""
+def main(dsn: str, empty_dsn: str, folder: str) -> dict[str, Any]:
+    """What each way of reading gave; the database has 30 finished jobs and 10 pending ones.
+
+    The other one has only queues, and gets jobs.
+    """
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_HOSTNAME"] = "localhost"
     with java_for_spark():
         builder = SparkSession.builder.remote("local[2]").config("spark.jars", jar_path())
         spark = builder.config("spark.sql.session.timeZone", "America/New_York").getOrCreate()
+        enqueued = enqueued_twice(spark, empty_dsn)
         register(spark)
         with snapshot(dsn) as moment:
             history = read_history(spark, dsn, "mail", partitions=2, snapshot=moment)
@@ -53,13 +60,27 @@ def main(dsn: str, folder: str) -> dict[str, Any]:
         query.awaitTermination()
         found["streamed"] = spark.read.parquet(f"{folder}/ended").count()
         spark.stop()
-    return found
+    return {**found, **enqueued}
+
+
+def enqueued_twice(spark: SparkSession, dsn: str) -> dict[str, Any]:
+    """What becomes of a run and of its repetition, and what a wrong queue says."""
+    counts = []
+    for _ in range(2):
+        done = enqueue(steps(spark), dsn, "orders", key="k", order_by="step", run_id="night")
+        counts.append((done.inserted, done.already))
+    refusal = ""
+    try:
+        enqueue(steps(spark), dsn, "nope")
+    except UnknownQueue as error:
+        refusal = f"UnknownQueue: {error.diag.message_primary}"
+    return {"enqueued": counts, "refusal": refusal}
 
 
 def filtered(spark: SparkSession, dsn: str, kind: str) -> dict[str, list[int]]:
     """Counts of one DataFrame with disjoint filters: in turn, in unions, joined, and in SQL."""
     spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
-    df = spark.read.format("pgbaton").options(dsn=dsn, queue="mail", jobs=kind).load()
+    df = spark.read.format("pgbaton").options(dsn=dsn, queue="mail", jobs=kind, partitions=2).load()
     middle = df.selectExpr("percentile(id, 0.5)").collect()[0][0]
     low, high, never = df.where(f"id < {middle}"), df.where(f"id > {middle}"), df.where("id < 0")
     df.createOrReplaceTempView("jobs_here")

@@ -22,7 +22,6 @@ import pyspark
 from pyspark.sql import DataFrame, SparkSession
 
 from pgbaton.demo._java import java_for_spark
-from pgbaton.errors import UnknownQueue
 from pgbaton.spark import Enqueued, enqueue, foreach_batch, register
 
 CLUSTER = "local-cluster[2,1,1024]"
@@ -329,23 +328,6 @@ def stream_orders(spark: SparkSession, dsn: str, folder: Path, sink: str) -> Non
 
 def stream_orders_here(dsn: str, folder: Path, sink: str) -> None:
     stream_orders(_sessions[0], dsn, folder, sink)
-
-
-def connected(dsn: str) -> tuple[list[tuple[int, int]], str]:
-    """What becomes of a run and of its repetition on Spark Connect, and what a wrong queue says."""
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    os.environ["SPARK_LOCAL_HOSTNAME"] = "localhost"
-    session = SparkSession.builder.remote("local[2]").getOrCreate()
-    _sessions.append(session)
-    counts = []
-    for _ in range(2):
-        done = enqueue(steps(session), dsn, "orders", key="k", order_by="step", run_id="night")
-        counts.append((done.inserted, done.already))
-    try:
-        enqueue(steps(session), dsn, "nope")
-    except UnknownQueue as error:
-        return counts, f"UnknownQueue: {error.diag.message_primary}"
-    return counts, ""
 
 
 def enqueue_what_is_refused(dsn: str, payloads: str, method: str) -> str:

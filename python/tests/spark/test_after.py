@@ -9,10 +9,16 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from pgbaton import spark as queue_of_spark
 from pgbaton.errors import UnknownJob
-from pgbaton.spark import enqueue, foreach_batch, register
+from pgbaton.spark import Enqueued, foreach_batch, register
 
 Conn = psycopg.Connection[Any]
+
+
+def enqueue(df: DataFrame, dsn: str, queue: str, **options: Any) -> Enqueued:
+    """In few partitions, since each takes a connection, and a worker of Spark."""
+    return queue_of_spark.enqueue(df, dsn, queue, **{"partitions": 2, **options})
 
 
 @pytest.fixture
@@ -33,7 +39,7 @@ def rows(spark: SparkSession, parents: list[int]) -> DataFrame:
     two = F.array(ids[F.col("n") % 4], ids[(F.col("n") + 1) % 4])
     none = F.when(F.col("n") % 2 == 0, F.array().cast("array<bigint>"))
     after = F.when(F.col("n") % 3 == 0, none).when(F.col("n") % 10 == 0, two).otherwise(one)
-    df = spark.range(0, 300, 1, 3).withColumnRenamed("id", "n")
+    df = spark.range(0, 300, 1, 2).withColumnRenamed("id", "n")
     return df.select("n", (F.col("n") % 7).alias("k"), after.alias("parents"))
 
 
@@ -82,9 +88,7 @@ def test_each_row_waits_for_its_own_jobs_once(
     df = rows(spark, parents)
     options = {"key": "k", "order_by": "n"} if queue == "orders" else {}
     for again in (False, True):
-        done = enqueue(
-            df, dsn, queue, payload=["n"], after="parents", run_id="r", partitions=3, **options
-        )
+        done = enqueue(df, dsn, queue, payload=["n"], after="parents", run_id="r", **options)
         assert (done.inserted, done.already) == ((0, 300) if again else (300, 0))
     assert waits(conn, queue) == expected(parents)
     if queue == "mail":
@@ -204,7 +208,7 @@ def test_the_data_source_and_micro_batches_take_the_columns(
         "if(size(parents) > 0, 'run', null) as on_failed",
     ).write.format("pgbaton").mode("append").options(dsn=dsn, queue="mail").save()
     assert waits(conn, "mail") == expected(parents)
-    write = foreach_batch("orders", dsn, "s", payload=["n"], key="k", after="parents")
+    write = foreach_batch("orders", dsn, "s", payload=["n"], key="k", after="parents", partitions=2)
     for _ in range(2):
         write(df, 0)
     assert waits(conn, "orders") == expected(parents)

@@ -99,7 +99,7 @@ def test_no_answer_depends_on_another_use_of_the_dataframe(
 ) -> None:
     """Disjoint filters of one DataFrame, one after the other, joined, in unions and in SQL."""
     spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
-    df = read(spark, dsn, jobs=kind, queue="mail")
+    df = read(spark, dsn, jobs=kind, queue="mail", partitions="2")
     total = {"finished": 20, "live": 100, "all": 120}[kind]
     middle = df.select(F.percentile("id", 0.5)).first()[0]
     low, high = df.where(F.col("id") < middle), df.where(F.col("id") > middle)
@@ -116,7 +116,7 @@ def test_no_answer_depends_on_another_use_of_the_dataframe(
     assert halves(spark, "jobs_here", middle) == (total // 2, total // 2, 0, total // 2)
     spark.sql(
         f"create or replace temporary view jobs_there using pgbaton options (dsn '{dsn}',"
-        f" queue 'mail', jobs '{kind}')"
+        f" queue 'mail', jobs '{kind}', partitions '2')"
     )
     assert halves(spark, "jobs_there", middle) == (total // 2, total // 2, 0, total // 2)
 
