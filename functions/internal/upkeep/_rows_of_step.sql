@@ -27,6 +27,10 @@ begin
         when 'dead letters' then return pgbaton._old_dead_letters(at);
         when 'partitions' then return pgbaton._partitions_to_add();
         when 'days' then return pgbaton._days_to_drop(at);
+        else raise exception using
+            errcode = 'case_not_found',
+            message = format('the upkeep has no step "%s"', step),
+            hint = 'The steps are those of pgbaton._do_step().';
     end case;
 end;
 $$;
