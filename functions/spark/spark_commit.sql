@@ -11,7 +11,7 @@ set jit = off
 as $$
 declare
     v_allowed constant integer[] := case
-        when exists (select from pgbaton.queue_grant) then pgbaton._allowed_queues('enqueue')
+        when pgbaton._has_grants() then pgbaton._allowed_queues('enqueue')
     end;
     v_rows bigint;
     v_data text;

@@ -16,16 +16,16 @@ set jit = off
 as $$
 declare
     v_now constant timestamptz := pgbaton._now();
-    v_tags constant text[] := pgbaton._normal_tags(tags);
+    v_tags constant text[] := case when tags = '{}' then tags else pgbaton._normal_tags(tags) end;
     v_queues record;
-    v_sleepers_from constant bigint := pgbaton._sleepers_from();
     v_is_tending boolean;
+    v_unsettled_from bigint := pgbaton._unsettled_from();
     v_token bigint;
     v_picked record;
     v_span pgbaton.span;
+    v_line record;  -- lane and queue of v_span
     v_spans pgbaton.span[];
     v_to_share pgbaton.span[];
-    v_line record;  -- lane and queue of v_span
     v_first_day date;
     v_last_day date;
     v_claimed_at timestamptz;
@@ -33,7 +33,7 @@ declare
     v_missing integer := batch_size;
 begin
     if not pgbaton._is_read_committed() then
-        perform pgbaton._pass_before_locks();
+        perform pgbaton._pass_on();
     end if;
     v_queues := pgbaton._claimable_queues(queues);
     v_is_tending := not pgbaton._is_tended(v_now);
@@ -48,31 +48,27 @@ begin
         loop
             if v_is_tending then
                 perform pgbaton._tend(v_now);
-            elsif exists (select from pgbaton.baton_release as r where r.id >= coalesce((
-                select w.value from pgbaton.watermark as w
-                where w.kind = 'released' and w.lane_id = 0
-                order by w.kind desc, w.lane_id desc, w.value desc limit 1
-            ), 0)) then
-                perform pgbaton._pass_released(pgbaton._released_from());
+            elsif v_unsettled_from is not null then
+                perform pgbaton._pass_on();
+            end if;
+            if v_unsettled_from is not null or v_is_tending then
+                v_unsettled_from := pgbaton._unsettled_from();
             end if;
             v_picked := pgbaton._pick_spans(
                 case
                     when v_queues.limited_ids is null then v_queues.ids
                     else pgbaton._open_queues(v_queues.ids, v_queues.limited_ids, v_now)
                 end,
-                v_queues.plain_ids, v_queues.limited_ids, job_types, v_tags, v_missing
+                v_queues.plain_ids, v_queues.limited_ids, job_types, v_tags, v_missing, v_unsettled_from
             );
             exit when v_picked.jobs > 0;
             exit batch when v_is_tending;
             v_is_tending := true;  -- nothing is handed out without a look at what may have become due
         end loop;
         if v_token is null then
-            delete from pgbaton.sleeper as s
-            where s.id = any (array(
-                select o.id from pgbaton.sleeper as o
-                where o.worker_id = claim_job_batch.worker_id and o.id >= v_sleepers_from and o.role_name = pgbaton._actor()
-                for update skip locked
-            ));
+            if pg_sequence_last_value('pgbaton.sleeper_id_seq') is not null then
+                perform pgbaton._wake_up(worker_id);
+            end if;
             if lease is not null then
                 perform pgbaton._wake_for_lease(v_queues.ids, pgbaton._after(v_now, lease));
             end if;
@@ -94,9 +90,8 @@ begin
                 returning s.* into v_span;
             end if;
             select l.priority, l.job_type, l.tags, q.name, q.max_attempts, q.lease, q.is_limited into v_line
-            from pgbaton.lane as l
-            cross join lateral (select n.* from pgbaton.queue as n where n.id = l.queue_id offset 0) as q
-            where l.id = v_span.lane_id;
+            from pgbaton.lane as l, pgbaton.queue as q
+            where l.id = v_span.lane_id and q.id = v_span.queue_id;
             if v_line.is_limited then
                 if v_picked.permits is null then
                     perform pgbaton._refuse_unlimited(v_line.name);
@@ -127,11 +122,14 @@ begin
         v_spans := null;
         if cardinality(v_picked.his || v_picked.lone_his) > 0 or (v_picked.cut).lo is not null then
             v_spans := pgbaton._lease(
-                v_picked.his, v_picked.lone_his, v_picked.cut, worker_id, v_token, v_claimed_at, lease
+                v_picked.his, v_picked.lone_his, v_picked.cut, worker_id, v_token, v_claimed_at,
+                coalesce(lease, v_queues.lease)
             );
         end if;
         if cardinality(v_picked.los) > 0 then
-            v_spans := v_spans || pgbaton._lease_in_order(v_picked.los, worker_id, v_token, v_claimed_at, lease);
+            v_spans := v_spans || pgbaton._lease_in_order(
+                v_picked.los, worker_id, v_token, v_claimed_at, coalesce(lease, v_queues.lease)
+            );
             if v_queues.limited_ids is not null then
                 perform pgbaton._note_starts(v_spans, v_claimed_at);
                 v_to_share := v_to_share || v_spans;
@@ -178,6 +176,7 @@ begin
         -- Of a key that is paused or broken: others instead.
         perform pgbaton._set_aside(v_picked.los);
         v_missing := v_missing - v_claimed;
+        v_unsettled_from := pgbaton._unsettled_from();
     end loop;
     -- At last, so that no job is the second one of its key.
     if v_to_share is not null then

@@ -39,7 +39,7 @@ begin
     end if;
 
     if not pgbaton._is_read_committed() then
-        perform pgbaton._pass_before_locks();
+        perform pgbaton._pass_on();
     end if;
     if pg_current_xact_id_if_assigned() is null and not pgbaton._is_tended(v_now) then
         perform pgbaton._note_ahead(v_now);

@@ -11,7 +11,7 @@ declare
     v_spans pgbaton.span[];
     v_count integer := 0;
     v_allowed constant integer[] := case
-        when exists (select from pgbaton.queue_grant) then pgbaton._allowed_queues('work')
+        when pgbaton._has_grants() then pgbaton._allowed_queues('work')
     end;
 begin
     perform pgbaton._check_token(lease_token);

@@ -43,8 +43,8 @@ begin
         -- The upkeep that a claim would do.
         if v_is_tending then
             perform pgbaton._tend(v_now);
-        elsif exists (select from pgbaton.baton_release as r where r.id >= pgbaton._released_from()) then
-            perform pgbaton._pass_released(pgbaton._released_from());
+        elsif pgbaton._unsettled_from() is not null then
+            perform pgbaton._pass_on();
         end if;
         -- Before it looks for jobs, so that it sees those of whoever has just ended.
         if v_is_known and not v_sleeper.is_settled then
@@ -54,7 +54,7 @@ begin
         if v_queues.limited_ids is not null then
             v_open_ids := pgbaton._open_queues(v_queues.ids, v_queues.limited_ids, v_now);
         end if;
-        if (pgbaton._lane_heads(v_open_ids, v_queues.plain_ids, job_types, v_tags, 1)).lane_ids is not null then
+        if pgbaton._has_work(v_open_ids, v_queues.plain_ids, job_types, v_tags) then
             wait := '0';
             exit;
         end if;
@@ -68,9 +68,8 @@ begin
             -- The first rate that lets a job start for which it asks.
             v_next_moment := least(v_next_moment, (
                 select min(pgbaton._next_start(u.id, v_now)) from unnest(v_queues.limited_ids) as u (id)
-                where u.id <> all (v_open_ids) and (pgbaton._lane_heads(
-                    array[u.id], v_queues.plain_ids, job_types, v_tags, 1
-                )).lane_ids is not null
+                where u.id <> all (v_open_ids)
+                    and pgbaton._has_work(array[u.id], v_queues.plain_ids, job_types, v_tags)
             ));
         end if;
         exit when v_is_tending or v_next_moment > v_now or v_next_moment is null;

@@ -79,6 +79,14 @@ comment on column pgbaton.lane.tags is 'Routing labels, sorted and distinct.';
 comment on column pgbaton.lane.has_watermark is
 'Whether to look for a watermark: most lanes never need one, and a claim looks at many lanes.';
 
+create type pgbaton.lanes as (
+    lane_ids integer[], priorities integer[], are_plain boolean[], watermarks bigint[], starts bigint[], heads bigint[]
+);
+comment on type pgbaton.lanes is
+'Lanes for a claim as parallel arrays, null when there are none: whether they are of a standard queue, whose claimable
+spans stand in ready_span; their watermark; where their scan starts, which is before it after a rewind; and the first
+claimable position, if anybody has looked.';
+
 -- Jobs ------------------------------------------------------------------------------------------
 create table pgbaton.job (
     id bigint not null,

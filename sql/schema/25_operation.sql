@@ -10,6 +10,10 @@ comment on sequence pgbaton.baton_release_id_seq is 'Numbers of baton_release an
 -- The transaction id first, then the number: see _note_horizon.
 alter table pgbaton.baton_release alter column id set default
 case when pg_current_xact_id() is not null then nextval('pgbaton.baton_release_id_seq') end;
+create sequence pgbaton.release_floor_seq as bigint;
+comment on sequence pgbaton.release_floor_seq is
+'No row of baton_release and no rewind below this number is left to be read by claims, but for what _sweep finds. A
+sequence, since its value belongs to no transaction and leaves no dead row.';
 comment on table pgbaton.baton_release is
 'Keys whose baton was let go while a producer of the key was still open, and jobs that ended, or may have ended, for
 which others wait. The next claim passes the baton on, and lets those go that wait no more.';
@@ -104,6 +108,11 @@ comment on column pgbaton.schedule.last_run_at is 'When it last enqueued.';
 comment on column pgbaton.schedule.last_job_id is 'What it last enqueued.';
 comment on column pgbaton.schedule.last_error is 'Why it last could not.';
 comment on column pgbaton.schedule.created_at is 'When it was made.';
+
+create sequence pgbaton.grant_seq as bigint;
+comment on sequence pgbaton.grant_seq is
+'Drawn from with each grant. A sequence, since its value belongs to no transaction: where it never was drawn from nobody
+is narrowed, which each call then knows without a look at a table.';
 
 create table pgbaton.queue_grant (
     queue_id integer not null references pgbaton.queue (id),

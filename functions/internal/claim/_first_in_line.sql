@@ -7,9 +7,7 @@ declare
 begin
     select h.lane_ids, h.heads into v_heads
     from pgbaton.queue as q
-    cross join lateral pgbaton._lane_heads(
-        array[q.id], case when q.policy = 'standard' then array[q.id] end, null, '{}', 1000
-    ) as h
+    cross join lateral pgbaton._heads_of(q.id, q.policy, 1000) as h
     where q.id = _first_in_line.queue_id;
     return (
         select min(greatest(j.created_at, s.run_at, s.changed_at))

@@ -21,9 +21,9 @@ begin
             claimed_at = at,
             changed_at = null,
             worker_id = _lease_in_order.worker_id
-        -- Not ready itself, or all claimable jobs may be read through span_ready_idx, those that were as well.
+        -- Whether any key is paused is looked at once. Not ready itself, or all claimable jobs may be read through span_ready_idx, those that were as well.
         where s.lo = any (los) and coalesce(s.ready, false) and (s.held_key is null or not (
-            exists (
+            exists (select from pgbaton.paused_key) and exists (
                 select from pgbaton.paused_key as k
                 where k.queue_id = s.queue_id and k.singleton_key = s.held_key
             ) or exists (

@@ -1,5 +1,6 @@
 create or replace function pgbaton._pick_spans(
     queue_ids integer[], plain_ids integer[], limited_ids integer[], job_types text[], tags text[], batch_size integer,
+    unsettled_from bigint,
     out his bigint[], out lone_his bigint[], out cut pgbaton.span, out los bigint[], out jobs bigint,
     out has_twins boolean, out permits pgbaton.permit[]
 )
@@ -7,20 +8,22 @@ language plpgsql volatile
 as $$
 declare
     v_plain cursor (a_lane_id integer, a_from bigint, a_to bigint) for
-        select s.lo, s.hi, num_nonnulls(s.singleton_key, s.claimed_at, s.run_at) as marks
+        select s.lo, s.hi, s.position, num_nonnulls(s.singleton_key, s.claimed_at, s.run_at) as marks
         from pgbaton.ready_span as s
         where s.lane_id = a_lane_id and s.position between a_from and a_to
         order by s.lane_id, s.position
         for update skip locked;
     v_ordered cursor (a_lane_id integer, a_from bigint, a_to bigint) for
-        select s.lo, s.hi, s.held_key from only pgbaton.span as s
+        select s.lo, s.hi, s.position, s.held_key from only pgbaton.span as s
         where s.lane_id = a_lane_id and s.ready and s.position between a_from and a_to
         order by s.lane_id, s.position
         for update skip locked;
     v_last constant bigint := 9223372036854775807;
-    v_lanes record;  -- candidates as parallel arrays
+    v_lanes pgbaton.lanes;
     v_lane integer;  -- the one to serve
-    v_until bigint;  -- the position up to which it comes first
+    v_until bigint;  -- the position up to which it comes first, or is looked at in one go
+    v_first bigint;  -- the first position that was found in it
+    v_step constant bigint := 1024 * least(batch_size, 16);  -- about sixteen claims: each span leaves one dead entry
     v_span record;
     v_keys text[] := '{}';
     v_missing bigint := batch_size;
@@ -34,7 +37,12 @@ begin
     his := '{}';
     los := '{}';
     lone_his := '{}';
-    v_lanes := pgbaton._lane_heads(queue_ids, plain_ids, job_types, tags, batch_size);
+    v_lanes := pgbaton._lane_starts(queue_ids, plain_ids, job_types, tags, unsettled_from);
+    if cardinality(v_lanes.lane_ids) > 1 then  -- the scan of a single one finds out itself what is there
+        v_lanes := pgbaton._lane_heads(v_lanes, batch_size);
+    else
+        v_lanes.heads := v_lanes.starts;
+    end if;
 
     loop
         if cardinality(v_lanes.lane_ids) > 1 then
@@ -51,6 +59,10 @@ begin
             v_until := v_last;
             exit when v_lanes.heads[v_lane] is null;
         end if;
+        v_first := null;
+        -- A scan reads all of a page of the index that is within its bounds, although a few entries will do: one span
+        -- stands every 64 positions or so.
+        v_until := least(v_until, v_lanes.heads[v_lane] + 64 * (32 + v_missing));
 
         if limited_ids is not null then
             v_gate := (
@@ -64,6 +76,9 @@ begin
             while v_missing > 0 loop
                 fetch v_plain into v_span;
                 exit when not found;
+                if v_first is null then
+                    v_first := v_span.position;
+                end if;
                 if v_gate is not null then
                     v_room := least(v_missing, v_span.hi - v_span.lo + 1);
                     select a.permits, a.admitted into permits, v_room
@@ -102,6 +117,9 @@ begin
             while v_missing > 0 loop
                 fetch v_ordered into v_span;
                 exit when not found;
+                if v_first is null then
+                    v_first := v_span.position;
+                end if;
                 v_room := least(v_missing, v_span.hi - v_span.lo + 1);
                 if v_gate is not null then
                     select a.permits, a.admitted into permits, v_room
@@ -132,11 +150,12 @@ begin
             end loop;
             close v_ordered;
         end if;
-        if v_lanes.steps[v_lane] is not null then
+        if v_first >= v_lanes.watermarks[v_lane] + v_step or v_lanes.starts[v_lane] < v_lanes.watermarks[v_lane] then
             perform pgbaton._advance(
-                v_lanes.lane_ids[v_lane], v_lanes.are_plain[v_lane], v_lanes.starts[v_lane], v_lanes.steps[v_lane] / 2
+                v_lanes.lane_ids[v_lane], v_lanes.are_plain[v_lane], v_lanes.starts[v_lane], v_step / 2
             );
-            v_lanes.steps[v_lane] := null;
+            v_lanes.watermarks[v_lane] := v_last - v_step;  -- once a claim
+            v_lanes.starts[v_lane] := v_last;
         end if;
         exit when v_missing <= 0;
         if v_gate is not null and v_room = 0 then
@@ -151,30 +170,19 @@ begin
             continue;
         end if;
         v_lanes.heads[v_lane] := case
-            when v_until = v_last then null
-            when v_lanes.are_plain[v_lane] then (
-                select s.position from pgbaton.ready_span as s
-                where s.lane_id = v_lanes.lane_ids[v_lane] and s.position > v_until
-                order by s.lane_id, s.position
-                limit 1
-            )
-            else (
-                select s.position from only pgbaton.span as s
-                where s.lane_id = v_lanes.lane_ids[v_lane] and s.ready and s.position > v_until
-                order by s.lane_id, s.position
-                limit 1
-            )
+            when v_until < v_last then pgbaton._next_head(v_lanes.lane_ids[v_lane], v_lanes.are_plain[v_lane], v_until)
         end;
     end loop;
     jobs := batch_size - greatest(v_missing, 0);
     if v_later_lanes is not null then
         perform pgbaton._wake(v_later_lanes, v_next_at);
     end if;
-    has_twins := cardinality(v_keys) > 1
-        and cardinality(v_keys) > (select count(distinct k.key) from unnest(v_keys) as k (key));
+    if cardinality(v_keys) > 1 then
+        has_twins := cardinality(v_keys) > (select count(distinct k.key) from unnest(v_keys) as k (key));
+    end if;
 end;
 $$;
-comment on function pgbaton._pick_spans(integer[], integer[], integer[], text[], text[], integer) is
+comment on function pgbaton._pick_spans(integer[], integer[], integer[], text[], text[], integer, bigint) is
 'Locks the spans of the next batch_size claimable jobs, over all lanes that match by priority and position.
 Of standard queues (plain_ids) these are the spans of ready_span that end with lone_his, each of one job without a key
 that nobody had yet, those that end with his, and what was cut off the front of another one.

@@ -18,9 +18,7 @@ begin
         lock table pgbaton.span in row exclusive mode;
         if exists (select from pgbaton.sleeper as s where s.id >= v_sleepers_from) then
             perform pgbaton._wake(
-                (pgbaton._lane_heads(
-                    array[v_queue.id], case v_queue.policy when 'standard' then array[v_queue.id] end, null, '{}', 100
-                )).lane_ids,
+                (pgbaton._heads_of(v_queue.id, v_queue.policy, 100)).lane_ids,
                 max_sleepers => v_queue.places + 1
             );
         end if;

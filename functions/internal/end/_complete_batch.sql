@@ -18,7 +18,9 @@ begin
         end if;
     elsif results is null and lease_token is not null and cardinality(job_ids) > 1 then
         v_spans := pgbaton._complete_whole(job_ids, lease_token);
-        if (select sum(s.hi - s.lo + 1) from unnest(v_spans) as s) = cardinality(job_ids) then
+        if v_spans[1].hi - v_spans[1].lo + 1 = cardinality(job_ids) then  -- one for all, as it is with small batches
+            return null;
+        elsif (select sum(s.hi - s.lo + 1) from unnest(v_spans) as s) = cardinality(job_ids) then
             return null;
         elsif v_spans is not null then
             v_left := pgbaton._ids_outside(job_ids, v_spans);

@@ -4,31 +4,31 @@ language plpgsql volatile
 as $$
 declare
     v_span pgbaton.span;
-    v_is_plain boolean;
 begin
     -- Before anything is locked: a narrowed caller must not hold up jobs of other queues.
-    if exists (select from pgbaton.queue_grant) then
+    if pgbaton._has_grants() then
         return false;
     end if;
-    -- By its id alone: with the token in the statement, all spans of the claim would be read.
-    select s.* into v_span from pgbaton.leased_span as s where s.lo = _complete_first.job_id for update skip locked;
-    v_is_plain := found;
+    -- By its id alone: with an index on the token, all spans of the claim would be read.
+    delete from pgbaton.leased_span as s
+    where s.lo = job_id and s.hi = job_id and s.lease_token is not distinct from _complete_first.lease_token
+    returning s.* into v_span;
     if not found then
-        select s.* into v_span from only pgbaton.span as s where s.lo = _complete_first.job_id for update skip locked;
+        update pgbaton.leased_span as s set lo = s.lo + 1
+        where s.lo = job_id and s.hi > job_id and s.lease_token is not distinct from _complete_first.lease_token
+        returning s.* into v_span;
     end if;
-    if not found or v_span.lease_token is distinct from _complete_first.lease_token
-        or v_span.state not in ('active', 'cancelling')
-    then
+    if not found then
+        delete from only pgbaton.span as s
+        where s.lo = job_id and s.hi = job_id and s.lease_token is not distinct from _complete_first.lease_token
+            and s.state in ('active', 'cancelling')
+        returning s.* into v_span;
+    end if;
+    if not found then
         return false;
-    elsif v_is_plain and v_span.hi > v_span.lo then
-        update pgbaton.leased_span as s set lo = s.lo + 1 where s.lo = v_span.lo;
-    elsif v_is_plain then
-        delete from pgbaton.leased_span as s where s.lo = v_span.lo;
-    elsif v_span.hi > v_span.lo then
-        perform pgbaton._cut(v_span, 1);
-    else
-        delete from only pgbaton.span as s where s.lo = v_span.lo;
     end if;
+    v_span.lo := job_id;
+    v_span.hi := job_id;
     insert into pgbaton.job_history (
         lo, hi, claimed_at, started_at, finished_at, run_at, day, queue_id, lane_id, state, attempt, extra_attempts,
         worker_id
@@ -42,7 +42,6 @@ begin
     end if;
     if pg_sequence_last_value('pgbaton.edge_seq') is not null then  -- there are edges, or limits
         if exists (select from pgbaton.queue as q where q.id = v_span.queue_id and q.is_limited) then
-            v_span.hi := v_span.lo;
             perform pgbaton._free_places(array[v_span]);
         end if;
         -- Nearly always nobody does: then this is all.

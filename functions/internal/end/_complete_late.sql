@@ -5,7 +5,7 @@ as $$
 declare
     v_spans pgbaton.span[];
     v_allowed constant integer[] := case
-        when exists (select from pgbaton.queue_grant) then pgbaton._allowed_queues('work')
+        when pgbaton._has_grants() then pgbaton._allowed_queues('work')
     end;
 begin
     with late as materialized (

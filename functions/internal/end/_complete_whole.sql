@@ -13,7 +13,7 @@ declare
     v_spans pgbaton.span[];
 begin
     -- Before anything is locked: a narrowed caller must not hold up jobs of other queues.
-    if exists (select from pgbaton.queue_grant) then
+    if pgbaton._has_grants() then
         return null;
     end if;
     -- By their ids: by token or state, all spans of the claim would be read. And through the primary key in its order,

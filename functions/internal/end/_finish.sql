@@ -4,6 +4,8 @@ create or replace function pgbaton._finish(
 returns void
 language plpgsql volatile
 as $$
+declare
+    v_hold_keys boolean := spans[1].held_key is not null;
 begin
     if state = 'unknown_stopped' then
         -- Job by job and with the token: each may still be completed by the worker that had it.
@@ -26,7 +28,10 @@ begin
             _finish.state, s.attempt, s.extra_attempts, s.worker_id, _finish.resolution
         from unnest(spans) as s;
     end if;
-    if exists (select from unnest(spans) as s where s.held_key is not null) then
+    if not v_hold_keys and cardinality(spans) > 1 then
+        v_hold_keys := exists (select from unnest(spans) as s where s.held_key is not null);
+    end if;
+    if v_hold_keys then
         perform pgbaton._pass_batons_of(spans);
     end if;
     if pg_sequence_last_value('pgbaton.edge_seq') is not null then  -- there are edges, or limits

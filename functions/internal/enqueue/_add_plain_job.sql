@@ -11,14 +11,17 @@ declare
     v_has_sleepers boolean;
     v_job_id bigint;
 begin
-    perform pg_advisory_xact_lock_shared(pgbaton._lock_class() + 1, hashtext(queue) & 255);  -- as in _enter_queue
+    -- The lock as in _enter_queue, here since a statement of its own costs more than all of this.
+    if pg_advisory_xact_lock_shared(pgbaton._lock_class() + 1, hashtext(queue) & 255) is null
+        or not pgbaton._is_read_committed() or pgbaton._has_grants()
+    then
+        return null;
+    end if;
     select q.id as queue_id, l.id as lane_id into v_labels
     from pgbaton.queue as q
     inner join pgbaton.lane as l on l.queue_id = q.id
     where q.name = _add_plain_job.queue and q.policy = 'standard' and l.priority = _add_plain_job.priority
         and l.job_type = _add_plain_job.job_type and l.tags = _add_plain_job.tags
-        and pgbaton._is_read_committed()
-        and not exists (select from pgbaton.queue_grant)
     limit 1;  -- the first of its labels: they come by lane_labels_idx
     if not found then
         return null;

@@ -8,7 +8,7 @@ as $$
 declare
     v_left bigint[] := job_ids;
     v_allowed constant integer[] := case
-        when is_fenced and exists (select from pgbaton.queue_grant) then pgbaton._allowed_queues('work')
+        when is_fenced and pgbaton._has_grants() then pgbaton._allowed_queues('work')
     end;
     v_first pgbaton.span;
     v_taken pgbaton.span[];

@@ -6,7 +6,7 @@ declare
     v_span pgbaton.span;
     v_seen pgbaton.span;
     v_allowed constant integer[] := case
-        when exists (select from pgbaton.queue_grant) then pgbaton._allowed_queues('work')
+        when pgbaton._has_grants() then pgbaton._allowed_queues('work')
     end;
 begin
     -- A span that splits while we wait for its lock leaves the job in another row: look again while there is one.

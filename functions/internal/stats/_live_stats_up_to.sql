@@ -28,9 +28,7 @@ begin
         f.jobs, v_now - n.created_at,
         least(f.keys + t.keys, most), v_now - least(f.since, t.since), greatest(f.retries, t.retries, 0)
     from pgbaton.queue as q
-    cross join lateral pgbaton._lane_heads(
-        array[q.id], case when q.policy = 'standard' then array[q.id] end, null, '{}', most
-    ) as l
+    cross join lateral pgbaton._heads_of(q.id, q.policy, most) as l
     cross join lateral (
         select
             coalesce(sum(s.jobs) filter (where s.state = 'pending'), 0) as pending,

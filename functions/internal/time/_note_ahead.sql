@@ -6,7 +6,7 @@ declare
     v_marks record;
 begin
     select
-        w.due_from, w.leases_from, w.release_horizon, coalesce(h.value, 0) as horizon,
+        w.due_from, w.leases_from, w.release_horizon, w.released_from, coalesce(h.value, 0) as horizon,
         coalesce(h.recorded_at < at - interval '0.5 seconds', true) as is_horizon_old
     into v_marks
     from pgbaton._upkeep_bounds() as w
@@ -15,6 +15,7 @@ begin
         where n.kind = 'horizon' and n.lane_id = 0
         order by n.kind desc, n.lane_id desc, n.value desc limit 1
     ) as h on true;
+    perform pgbaton._raise_release_floor(v_marks.released_from);
     perform pgbaton._note_horizon(v_marks.horizon, v_marks.is_horizon_old, v_marks.release_horizon, at);
     perform pg_current_xact_id();  -- this transaction will write
     -- Up to the first that is due now, since none of it has been handled.

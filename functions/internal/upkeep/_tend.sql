@@ -44,6 +44,7 @@ begin
         where n.kind = 'horizon' and n.lane_id = 0
         order by n.kind desc, n.lane_id desc, n.value desc limit 1
     ) as h on true;
+    perform pgbaton._raise_release_floor(v_released_from);
     perform pgbaton._note_horizon(v_horizon, v_is_horizon_old, v_release_horizon, at);
 
     if v_has_due then

@@ -16,7 +16,7 @@ begin
     if (action in ('enqueue', 'work', 'monitor', 'operate')) is not true then
         perform pgbaton._check_action(action);
     end if;
-    if not exists (select from pgbaton.queue_grant) then
+    if not pgbaton._has_grants() then
         return null;
     end if;
     -- Whoever logged in, and the role that was set since: each narrows.

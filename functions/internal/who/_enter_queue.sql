@@ -17,7 +17,7 @@ begin
             perform pgbaton._require_queue(queue);
         end if;
     end if;
-    if exists (select from pgbaton.queue_grant) then
+    if pgbaton._has_grants() then
         perform pgbaton._require_action(v_queue, action);
     end if;
     return v_queue;

@@ -4,7 +4,7 @@ language plpgsql volatile
 as $$
 declare
     v_allowed constant integer[] := case
-        when exists (select from pgbaton.queue_grant) then pgbaton._allowed_queues('work')
+        when pgbaton._has_grants() then pgbaton._allowed_queues('work')
     end;
 begin
     if v_allowed = '{}' then

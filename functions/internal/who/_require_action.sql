@@ -3,7 +3,7 @@ returns void
 language plpgsql stable
 as $$
 begin
-    if exists (select from pgbaton.queue_grant)
+    if pgbaton._has_grants()
         and not coalesce(queue.id = any (pgbaton._allowed_queues(action)), true)
     then
         raise exception using

@@ -5,7 +5,7 @@ as $$
 declare
     v_role name;
 begin
-    if not exists (select from pgbaton.queue_grant) then
+    if not pgbaton._has_grants() then
         return;
     end if;
     -- Nobody drops another queue, grants or revokes meanwhile; calls that only look do not wait.

@@ -102,7 +102,14 @@ FAULTS = [
     Fault(
         "the token of complete_job is not checked",
         "_complete_first",
-        (("v_span.lease_token is distinct from _complete_first.lease_token", "false"),),
+        tuple(
+            (f"{found} and s.lease_token is not distinct from _complete_first.lease_token", found)
+            for found in (
+                "delete from pgbaton.leased_span as s where s.lo = job_id and s.hi = job_id",
+                "s.hi > job_id",
+                "delete from only pgbaton.span as s where s.lo = job_id and s.hi = job_id",
+            )
+        ),
         "an_old_token_is_refused",
     ),
     Fault(
