@@ -150,16 +150,17 @@ def body(root: Path) -> str:
     """What the plain and the extension script share; the schema pgbaton must exist."""
     functions = function_files(root)
     wrap = root / "sql" / "wrap"
-    replayed = sorted((root / "sql" / "replay").glob("*.sql"))  # the last one grants
+    replayed = sorted((root / "sql" / "replay").glob("*.sql"))
+    grant_files = [f for f in replayed if f.name >= "90"]
     parts = [
         (wrap / "head.sql").read_text(),
         (wrap / "roles.sql").read_text(),
         *(f.read_text() for f in sorted((root / "sql" / "schema").glob("*.sql"))),
         *(f.read_text() for f in callees_first(functions)),
-        *(f.read_text() for f in replayed[:-1]),
+        *(f.read_text() for f in replayed if f not in grant_files),
         (wrap / "no_default_privileges.sql").read_text(),
         grants(functions),
-        replayed[-1].read_text(),
+        *(f.read_text() for f in grant_files),
     ]
     # A fresh install adopts nothing that somebody else made beforehand.
     text = _OR_REPLACE.sub("create ", "\n".join(parts))
