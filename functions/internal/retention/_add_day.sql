@@ -15,12 +15,12 @@ begin
     execute format('comment on table pgbaton.%I is %L', v_name, format('Day %s of %s.', to_char(day, v_iso), parent));
     -- What default privileges of the owner give away: the functions are the only door.
     for v_grantee in
-        select distinct case when g.grantee = 0 then 'public' else g.grantee::regrole::text end
+        select distinct case when g.grantee = 0 then 'public' else pg_get_userbyid(g.grantee) end
         from pg_class as c
         cross join lateral aclexplode(c.relacl) as g
         where c.oid = to_regclass(format('pgbaton.%I', v_name)) and g.grantee <> c.relowner
     loop
-        execute format('revoke all on table pgbaton.%I from %s', v_name, v_grantee);
+        execute format('revoke all on table pgbaton.%I from %I', v_name, v_grantee);
     end loop;
     -- A partition does not inherit it.
     if (select c.relreplident from pg_class as c where c.oid = to_regclass(format('pgbaton.%I', parent))) = 'f' then
