@@ -160,9 +160,9 @@ def neglected(db: Session, clock: Clock) -> Iterator[Session]:
 
 def written(db: Session, bad: str = "") -> tuple[Counter[Cell], dict[str, Any], bool, Any]:
     """What run_maintenance writes; it is undone."""
+    db.stop_autovacuum()  # not within: a transaction goes on to see who ran at its first look
     db.begin()
     try:
-        db.stop_autovacuum()
         db.rows("select set_config('test.bad', %s, true), setval('public.met', 1, false)", bad)
         done = db.one("select pgbaton.run_maintenance()")
         rows = db.rows("select tbl, op, row_name from public.written")
