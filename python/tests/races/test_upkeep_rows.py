@@ -193,7 +193,9 @@ def cells(before: Counter[Cell], *, all_of_them: bool) -> list[Cell]:
     """Of each table and operation with several rows the middle one, or three of them."""
     groups: dict[tuple[str, str], list[Cell]] = {}
     for cell in before:
-        if cell[2] is not None and cell[0] not in ONLY_MARKS:
+        # One row for all jobs of a queue that were lost, when there is none to put together.
+        is_shared = cell[0] == "lease_loss" and (cell[0], "DELETE", cell[2]) not in before
+        if cell[2] is not None and cell[0] not in ONLY_MARKS and not is_shared:
             groups.setdefault(cell[:2], []).append(cell)
     several = [group for group in groups.values() if len(group) >= 3]
     if all_of_them:
