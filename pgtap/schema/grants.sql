@@ -166,7 +166,7 @@ insert into call values
 ('find_jobs', 'monitor', $$pgbaton.find_jobs('{"queue": "theirs"}')$$, 'PB009'),
 ('list_jobs', 'monitor', $$pgbaton.list_jobs(array[<active>, <completed>, <failed>])$$, ''),
 ('job_outcomes', 'monitor', $$(select state from pgbaton.job_outcomes(array[<completed>, <failed>]) where state is not null)$$, ''),
-('wait_for_outcomes', 'monitor', $$(select state from pgbaton.wait_for_outcomes(array[<active>]) where state is not null)$$, ''),
+('wait_for_outcomes', 'monitor', $$(select state from pgbaton.wait_for_outcomes(array[<active>], '10 ms') where state is not null)$$, ''),
 ('job_dependencies', 'monitor', $$pgbaton.job_dependencies(<held>)$$, 'PB002'),
 ('get_job', 'monitor', $$pgbaton.get_job(<active>)$$, 'PB002'),
 ('get_job', 'monitor', $$pgbaton.get_job(<completed>)$$, 'PB002'),

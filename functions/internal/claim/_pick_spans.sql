@@ -56,13 +56,15 @@ begin
             exit when not found;
         else
             v_lane := 1;
-            v_until := v_last;
             exit when v_lanes.heads[v_lane] is null;
+            -- A scan reads all of a page of the index that is within its bounds, although a few entries will do: one
+            -- span stands every 64 positions or so. Without a bound when that was not enough.
+            v_until := case
+                when v_lanes.heads[v_lane] = v_lanes.starts[v_lane] then v_lanes.heads[v_lane] + 64 * (32 + v_missing)
+                else v_last
+            end;
         end if;
         v_first := null;
-        -- A scan reads all of a page of the index that is within its bounds, although a few entries will do: one span
-        -- stands every 64 positions or so.
-        v_until := least(v_until, v_lanes.heads[v_lane] + 64 * (32 + v_missing));
 
         if limited_ids is not null then
             v_gate := (
@@ -170,7 +172,9 @@ begin
             continue;
         end if;
         v_lanes.heads[v_lane] := case
-            when v_until < v_last then pgbaton._next_head(v_lanes.lane_ids[v_lane], v_lanes.are_plain[v_lane], v_until)
+            when v_until = v_last then null
+            when cardinality(v_lanes.lane_ids) = 1 then v_until + 1
+            else pgbaton._next_head(v_lanes.lane_ids[v_lane], v_lanes.are_plain[v_lane], v_until)
         end;
     end loop;
     jobs := batch_size - greatest(v_missing, 0);
