@@ -4,9 +4,13 @@ language plpgsql volatile
 as $$
 declare
     v_from constant bigint := pgbaton._unsettled_from();
+    v_failed jsonb;
 begin
     if v_from is not null and exists (select from pgbaton.baton_release as r where r.id >= v_from) then
-        perform pgbaton._pass_released(v_from);
+        v_failed := pgbaton._try_released(pgbaton._now(), v_from) -> 'failed';
+        if v_failed is not null then
+            perform pgbaton._try_step('note of failures', pgbaton._now(), v_failed::text);
+        end if;
     end if;
 end;
 $$;
