@@ -628,7 +628,7 @@ def test_a_claim_under_way_is_not_lost_when_the_stream_ends(
 
     async def story(streaming: AsyncClient, consume: Callable[..., Consumer]) -> None:
         with psycopg.connect(dsn) as locking:
-            locking.execute("lock table pgbaton.sleeper in access exclusive mode")
+            locking.execute("lock table pgbaton.lane in access exclusive mode")
             consumer = consume()
             await until(lambda: call_waits(conn, "claim_job_batch"))
             consumer.task.cancel()
@@ -648,7 +648,7 @@ def test_a_stream_that_is_cancelled_twice_is_not_kept(dsn: str, client: Client, 
 
     async def story(streaming: AsyncClient, consume: Callable[..., Consumer]) -> None:
         with psycopg.connect(dsn) as locking:
-            locking.execute("lock table pgbaton.sleeper in access exclusive mode")
+            locking.execute("lock table pgbaton.lane in access exclusive mode")
             consumer = consume()
             await until(lambda: call_waits(conn, "claim_job_batch"))
             consumer.task.cancel()
@@ -671,7 +671,10 @@ def test_a_stream_that_opens_while_the_client_closes_is_ended(
     async def program() -> None:
         streaming = AsyncClient(pool=SlowAnswers(dsn))
         with psycopg.connect(dsn) as locking:
-            locking.execute("lock table pgbaton.sleeper in access exclusive mode")
+            # A claim that gets a job waits, and who goes to sleep.
+            locking.execute(
+                "lock table pgbaton.leased_span, pgbaton.sleeper in share row exclusive mode"
+            )
             first = Consumer(streaming.stream_jobs("w"))
             await until(lambda: call_waits(conn, "claim_job_batch"))
             closing = asyncio.create_task(streaming.close())

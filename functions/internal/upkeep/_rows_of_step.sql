@@ -30,7 +30,7 @@ begin
         else raise exception using
             errcode = 'case_not_found',
             message = format('the upkeep has no step "%s"', step),
-            hint = 'The steps are those of pgbaton._do_step().';
+            hint = 'The steps are the cases of the function _do_step.';
     end case;
 end;
 $$;

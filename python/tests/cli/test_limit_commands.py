@@ -18,7 +18,7 @@ def test_the_commands_of_the_page(client: Client, run: Command) -> None:
     [block] = re.findall(r"```sh\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
     for line in block.splitlines():
         said = run.out(*shlex.split(line)[1:])
-    assert all(word in said for word in ("mail", "webhooks", "60", "10", "key rate", "1.0s"))
+    assert all(word in said for word in ("mail", "webhooks", "60", "1m", "10", "key rate burst"))
 
 
 def test_what_is_left_out_has_no_limit(client: Client, run: Command) -> None:

@@ -305,20 +305,26 @@ def test_one_table_that_cannot_be_made_or_dropped(neglected: Session, event: str
     """An event trigger of somebody refuses it; the other days come and go."""
     db = neglected
     db.begin()
+    done = db.one("select pgbaton.run_maintenance()")
+    added, dropped = done["partitions_added"], done["days_dropped"]
+    assert added > 1
+    assert dropped >= 3  # those of this test, and what others have left
+    db.rollback()
+    db.begin()
     wanted = db.one("select to_char(pgbaton._day(pgbaton._now()) + 2, 'YYYYMMDD')")
     name, objects = f"job_history_{wanted}", "pg_event_trigger_ddl_commands"
-    if event == "sql_drop":  # a day that goes is renamed first, so each of the three is met
+    if event == "sql_drop":  # a day that goes is renamed first, so each of them is met
         name, objects = "job_report_old", "pg_event_trigger_dropped_objects"
     db.conn.execute(EVENT.format(objects=objects, name=name, event=event))
     done = db.one("select pgbaton.run_maintenance()")
     db.rollback()
     failed = list(done["failed"])
     if event == "sql_drop":
-        assert [one.partition(' "')[0] for one in failed] == ["days"] * 3
-        assert (done["partitions_added"], done["days_dropped"]) == (15, 0)
+        assert [one.partition(' "')[0] for one in failed] == ["days"] * dropped
+        assert (done["partitions_added"], done["days_dropped"]) == (added, 0)
     else:
         assert failed == [f'partitions "{name}"']
-        assert (done["partitions_added"], done["days_dropped"]) == (14, 3)
+        assert (done["partitions_added"], done["days_dropped"]) == (added - 1, dropped)
 
 
 def test_one_key_that_cannot_be_handed_on(neglected: Session) -> None:

@@ -159,7 +159,7 @@ def test_what_was_claimed_and_not_started_goes_back(
     worker.handler("orders")(lambda job: seen.append(job.id))
     job_id = client.enqueue_job("orders", singleton_key="a")
     with running(worker) as it:
-        conn.execute("begin; lock table pgbaton.sleeper in access exclusive mode")
+        conn.execute("begin; lock table pgbaton.lane in access exclusive mode")
         wait_until(lambda: waits_for_a_lock(dsn, "claim_job_batch"))
         it.stop()
         wait_until(lambda: [engine for engine in worker._engines if engine._stop.is_set()])
