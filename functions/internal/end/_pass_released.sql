@@ -19,10 +19,11 @@ begin
     from (
         select b.* from (
             select r.* from pgbaton.baton_release as r
-            -- Under an older snapshot the key may have got a holder that is not seen. Not when a job that was enqueued in
-            -- order waited already, and row and job are still there: since then its producers saw the key busy, and
-            -- whoever else gave the key to a job has changed one of the two, so that to lock it fails.
-            where r.id >= released_from and (only_id is null or r.id = only_id) and (v_sees_all or (not pgbaton._may_be_own(r.xmin) and exists (
+            -- Under an older snapshot the key may have got a holder that is not seen. Not when a job that was enqueued
+            -- in order waited already, and row and job are still there: since then its producers saw the key busy,
+            -- and whoever else gave the key to a job has changed one of the two, so that to lock it fails.
+            where r.id >= released_from and (only_id is null or r.id = only_id)
+                and (v_sees_all or (not pgbaton._may_be_own(r.xmin) and exists (
                 select from only pgbaton.span as s
                 where s.queue_id = r.queue_id and s.singleton_key = r.singleton_key and s.state = 'waiting'
                     and s.policy is null and s.claimed_at is null and not pgbaton._may_be_own(s.xmin)
