@@ -16,7 +16,10 @@ begin
         i.id, q.name, l.job_type, l.tags, l.priority, j.singleton_key, r.state, r.resolution, r.attempt,
         coalesce((j.options).max_attempts, q.max_attempts) + coalesce(r.extra_attempts, 0),
         j.created_at, r.run_at, r.claimed_at, r.started_at, r.ended_at, r.worker_id,
-        (select pgbaton._shortened(n.last_error, 1000) from pgbaton.job_report as n where n.job_id = i.id and n.day = r.day),
+        (
+            select pgbaton._shortened(n.last_error, 1000) from pgbaton.job_report as n
+            where n.job_id = i.id and n.day = r.day
+        ),
         r.holds_key
     from unnest(job_ids) with ordinality as i (id, ordinal)
     -- Each by its key, whatever the statistics say.

@@ -13,7 +13,10 @@ begin
     perform pgbaton._require_other_grants(v_queue);
     delete from pgbaton.job_wait as w where w.queue_id = v_queue.id;
     select array_agg(w.queue_id) as queue_ids, array_agg(w.parent_id) as parent_ids into v_waits
-    from (select distinct on (n.parent_id) n.parent_id, n.queue_id from pgbaton.job_wait as n where n.parent_id is not null) as w
+    from (
+        select distinct on (n.parent_id) n.parent_id, n.queue_id from pgbaton.job_wait as n
+        where n.parent_id is not null
+    ) as w
     where (pgbaton._live_span(w.parent_id)).queue_id = v_queue.id;
     perform pgbaton._leave_parents(v_waits.queue_ids, v_waits.parent_ids);
     -- What of its days is left in job and job_history belongs to nobody then, and goes with its day.

@@ -135,7 +135,8 @@ begin
             perform pgbaton._note_jobs(v_queue.id, c.run_id, c.part, v_day, c.job_ids)
             from (
                 select u.run_id, u.part, array_agg(u.job_id order by u.ordinal) as job_ids
-                from unnest(v_jobs.run_ids, v_jobs.parts, v_job_ids) with ordinality as u (run_id, part, job_id, ordinal)
+                from unnest(v_jobs.run_ids, v_jobs.parts, v_job_ids) with ordinality
+                    as u (run_id, part, job_id, ordinal)
                 where u.run_id is not null
                 group by u.run_id, u.part
             ) as c;
@@ -147,5 +148,5 @@ $$;
 comment on function pgbaton.enqueue_inbox_rows() is
 'Trigger of the view enqueue_inbox: turns the rows of one insert into jobs, except rows of a part that was
 enqueued into their queue before and rows whose dedup_id is known. Cannot be called.
-Raises PB001, PB002 (a job of after is not known), PB005, PB006 (the policy allows no further job of a key), PB009, PB010, PB011, PB013, 22004 or
-22023.';
+Raises PB001, PB002 (a job of after is not known), PB005, PB006 (the policy allows no further job of a key), PB009,
+PB010, PB011, PB013, 22004 or 22023.';

@@ -100,8 +100,8 @@ begin
             end if;
             v_span.lease_until := pgbaton._after(v_claimed_at, coalesce(lease, v_line.lease));
             insert into pgbaton.leased_span (
-                lo, hi, position, lease_token, lease_until, claimed_at, started_at, run_at, day, queue_id, lane_id, state,
-                attempt, extra_attempts, ready, singleton_key, worker_id
+                lo, hi, position, lease_token, lease_until, claimed_at, started_at, run_at, day, queue_id, lane_id,
+                state, attempt, extra_attempts, ready, singleton_key, worker_id
             )
             values (
                 v_span.lo, v_span.hi, v_span.position, v_token, v_span.lease_until, v_claimed_at, v_span.started_at,

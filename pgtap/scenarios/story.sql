@@ -1,4 +1,5 @@
--- Words for stories (in PL/pgSQL where days may be dropped in between, since an SQL function keeps its plan for a whole statement): jobs are known by a name, which is their payload. \ir this after lib/fixtures.sql.
+-- Words for stories: jobs are known by a name, which is their payload. \ir this after lib/fixtures.sql. In PL/pgSQL where
+-- days may be dropped in between, since an SQL function keeps its plan for a whole statement.
 create schema story;
 grant usage on schema story to public;
 

@@ -45,7 +45,10 @@ select is_empty(
 select is_empty(
     format(
         $$select c.oid::regclass, statement from pg_class as c
-          cross join lateral unnest(array['select from %%s', 'delete from %%s', 'truncate %%s', 'lock table %%s', 'drop table %%s', 'create trigger t before delete on %%s execute function pg_catalog.suppress_redundant_updates_trigger()']) as statement
+          cross join lateral unnest(array[
+              'select from %%s', 'delete from %%s', 'truncate %%s', 'lock table %%s', 'drop table %%s',
+              'create trigger t before delete on %%s execute function pg_catalog.suppress_redundant_updates_trigger()'
+          ]) as statement
           where c.relnamespace = 'pgbaton'::regnamespace and c.relkind in ('r', 'p')
           and pg_temp.sqlstate_as(%1$L, format(statement, c.oid::regclass)) <> '42501'$$, :'role'
     ),

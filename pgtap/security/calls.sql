@@ -60,11 +60,13 @@ create temporary table sample (functions text, argument text, value text);
 insert into sample values
 ('^create_(fifo_)?queue$', 'queue', 'new'), ('^(drop_queue|set_fifo_mode)$', 'queue', 'empty'),
 ('_key$|^get_blocked_keys$', 'queue', 'f'), ('', 'queue', 'q'), ('', 'singleton_key', 'k'), ('', 'reason', 'because'),
-('^(retry|skip|delete)_job$|dead_job$', 'job_id', '<failed>'), ('^acknowledge|^stop_job_with_retry', 'job_id', '<cancelling>'), ('^(reschedule_job|change_priority)$', 'job_id', '<scheduled>'), ('^stop_waiting$', 'job_id', '<held>'), ('', 'job_id', '<active>'), ('', 'priority', '100'),
+('^(retry|skip|delete)_job$|dead_job$', 'job_id', '<failed>'), ('^acknowledge|^stop_job_with_retry', 'job_id', '<cancelling>'), ('^(reschedule_job|change_priority)$', 'job_id', '<scheduled>'),
+('^stop_waiting$', 'job_id', '<held>'), ('', 'job_id', '<active>'), ('', 'priority', '100'),
 ('^wait_for_outcomes$', 'job_ids', '{<failed>}'), ('', 'job_ids', '{<active>}'), ('', 'lease_token', '<token>'), ('', 'worker_id', 'w'),
 ('', 'payload', '{}'), ('', 'payloads', '{1,2}'), ('', 'jobs', '[{}]'), ('', 'topic', 'news'), ('', 'topic_pattern', 'news.#'),
 ('', 'dedup_id', 'active'), ('', 'error_message', 'no'), ('', 'error_messages', '{no}'), ('', 'was_executing', 'true'),
-('', 'enabled', 'true'), ('', 'role', 'pgbaton_worker'), ('^act_on_jobs$', 'action', 'retry'), ('', 'action', 'work'), ('', 'filter', '{"queue": "q"}'), ('^create_schedule$', 'name', 's2'), ('', 'name', 's'),
+('', 'enabled', 'true'), ('', 'role', 'pgbaton_worker'), ('^act_on_jobs$', 'action', 'retry'), ('', 'action', 'work'),
+('', 'filter', '{"queue": "q"}'), ('^create_schedule$', 'name', 's2'), ('', 'name', 's'),
 ('', 'cron', '0 1 * * *'), ('', 'ttl', '1 day'), ('', 'key', '{k}'), ('', 'prefix', '{}'), ('', 'after', '{}'), ('', 'until', '{}'),
 ('', 'run_id', 'run'), ('', 'parts', '1'), ('', 'part', '0'), ('', 'chunk_no', '1'), ('', 'attempt', '5a0f2c1e-0000-4000-8000-000000000001'),
 ('', 'attempts', '{}'), ('', 'expected', '0');

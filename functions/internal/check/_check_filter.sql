@@ -11,7 +11,9 @@ begin
         raise exception using
             errcode = 'invalid_parameter_value',
             message = 'filter is not an object',
-            hint = format('Pass an object with any of the keys %s; {} is without any condition.', array_to_string(names, ', '));
+            hint = format(
+                'Pass an object with any of the keys %s; {} is without any condition.', array_to_string(names, ', ')
+            );
     end if;
     select k.key into v_unknown from jsonb_object_keys(filter) as k (key) where k.key <> all (names) limit 1;
     if found then
@@ -46,7 +48,7 @@ begin
         raise exception using
             errcode = 'invalid_parameter_value',
             message = format('filter has the unknown state "%s"', v_wrong),
-            hint = format('The states are %s and given_up.', array_to_string(enum_range(null::pgbaton.job_state), ', '));
+            hint = 'The states are ' || array_to_string(enum_range(null::pgbaton.job_state), ', ') || ' and given_up.';
     end if;
     perform e.value::timestamptz from jsonb_each_text(filter) as e where e.key ~ '_(after|before)$';
 end;

@@ -21,7 +21,8 @@ begin
             claimed_at = at,
             changed_at = null,
             worker_id = _lease_in_order.worker_id
-        -- Whether any key is paused is looked at once. Not ready itself, or all claimable jobs may be read through span_ready_idx, those that were as well.
+        -- Whether any key is paused is looked at once. Not ready itself, or all claimable jobs may be read through
+        -- span_ready_idx, those that were as well.
         where s.lo = any (los) and coalesce(s.ready, false) and (s.held_key is null or not (
             exists (select from pgbaton.paused_key) and exists (
                 select from pgbaton.paused_key as k

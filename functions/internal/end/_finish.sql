@@ -14,8 +14,8 @@ begin
             extra_attempts, worker_id, resolution
         )
         select
-            g.id, g.id, s.claimed_at, s.started_at, pgbaton._now(), nullif(s.run_at, 'infinity'), s.lease_token, s.day, s.queue_id,
-            s.lane_id, _finish.state, s.attempt, s.extra_attempts, s.worker_id, _finish.resolution
+            g.id, g.id, s.claimed_at, s.started_at, pgbaton._now(), nullif(s.run_at, 'infinity'), s.lease_token, s.day,
+            s.queue_id, s.lane_id, _finish.state, s.attempt, s.extra_attempts, s.worker_id, _finish.resolution
         from unnest(spans) as s
         cross join lateral generate_series(s.lo, s.hi) as g (id);
     else
@@ -24,8 +24,8 @@ begin
             extra_attempts, worker_id, resolution
         )
         select
-            s.lo, s.hi, s.claimed_at, s.started_at, pgbaton._now(), nullif(s.run_at, 'infinity'), s.day, s.queue_id, s.lane_id,
-            _finish.state, s.attempt, s.extra_attempts, s.worker_id, _finish.resolution
+            s.lo, s.hi, s.claimed_at, s.started_at, pgbaton._now(), nullif(s.run_at, 'infinity'), s.day, s.queue_id,
+            s.lane_id, _finish.state, s.attempt, s.extra_attempts, s.worker_id, _finish.resolution
         from unnest(spans) as s;
     end if;
     if not v_hold_keys and cardinality(spans) > 1 then

@@ -18,7 +18,8 @@ begin
             v_is_ready and not b.is_beside, s.singleton_key, b.held_key, s.worker_id, s.policy
         )::pgbaton.span
         from unnest(spans) as s
-        -- It ran beside the holder of its key, by key_limit or since set_fifo_mode put the queue in order: back in line.
+        -- It ran beside the holder of its key, by key_limit or since set_fifo_mode put the queue in order: back in
+        -- line.
         cross join lateral (
             select
                 l.is_beside, case when l.is_beside then 'waiting' else _requeue.state end as state,

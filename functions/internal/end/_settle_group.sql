@@ -23,10 +23,15 @@ begin
     end loop;
     if v_verdict = 'settled' then
         return pgbaton._settle_wait(v_wait);
-    elsif v_verdict <> 'cancel' and (v_edge.ordinal <> v_wait.ordinal or (v_verdict = 'blocked' and v_wait.blocked_at is null)) then
+    elsif v_verdict <> 'cancel'
+        and (v_edge.ordinal <> v_wait.ordinal or (v_verdict = 'blocked' and v_wait.blocked_at is null))
+    then
         update pgbaton.job_wait as w
         set parent_id = v_edge.parent_id, ordinal = v_edge.ordinal,
-            blocked_at = case when v_verdict = 'blocked' then coalesce(w.blocked_at, pgbaton._now()) else w.blocked_at end
+            blocked_at = case
+                when v_verdict = 'blocked' then coalesce(w.blocked_at, pgbaton._now())
+                else w.blocked_at
+            end
         where w.child_id = v_wait.child_id and w.level = 0 and w.no = v_wait.no;
         if v_edge.ordinal <> v_wait.ordinal then
             -- It may be ending just now, in a transaction that cannot see that it is watched.

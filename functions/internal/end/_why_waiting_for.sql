@@ -29,7 +29,8 @@ begin
         end,
         case when v_parent.open_count > 1 then format(', and for %s more', v_parent.open_count - 1) else '' end,
         case
-            when v_parent.verdict <> 'blocked' then format(' pgbaton.why_not_running(%s) says more.', v_parent.parent_id)
+            when v_parent.verdict <> 'blocked'
+                then format(' pgbaton.why_not_running(%s) says more.', v_parent.parent_id)
             when (pgbaton._live_span(v_parent.parent_id)).lo is not null then format(
                 ' Call pgbaton.retry_job(%1$L, %2$s) or pgbaton.skip_job(%1$L, %2$s).', (
                     select q.name from pgbaton.queue as q

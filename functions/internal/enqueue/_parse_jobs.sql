@@ -39,7 +39,8 @@ begin
     )
     select
         array_agg(p.payload order by p.ordinal), array_agg(p.singleton_key order by p.ordinal),
-        array_agg(l.lane_id order by p.ordinal), array_agg(case when p.wait is null then p.run_at else 'infinity' end order by p.ordinal),
+        array_agg(l.lane_id order by p.ordinal),
+        array_agg(case when p.wait is null then p.run_at else 'infinity' end order by p.ordinal),
         array_agg(
             case when num_nonnulls(
                 p.max_attempts, p.retry_delay, p.retry_backoff, p.backoff_schedule, p.keys_if_undelivered, p.headers

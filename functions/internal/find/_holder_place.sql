@@ -6,7 +6,9 @@ declare
     v_parts constant text[] := string_to_array(after, '/');
 begin
     if after is null or after = 'retry' then
-        return row(coalesce(after, 'failed'), timestamptz '-infinity', 0, timestamptz '-infinity', 0::bigint, null::text);
+        return row(
+            coalesce(after, 'failed'), timestamptz '-infinity', 0, timestamptz '-infinity', 0::bigint, null::text
+        );
     elsif after !~ '^(failed|retry)/-?[0-9]{1,18}/[0-9]{1,9}/(-?[0-9]{1,18})?/[0-9]{1,18}$' then
         raise exception using
             errcode = 'invalid_parameter_value',

@@ -12,13 +12,17 @@ declare
     v_before constant timestamptz := (filter ->> 'ended_before')::timestamptz;
 begin
     return array(
-        select row(r.lo, r.hi, r.day, r.queue_id, r.lane_id, r.state, r.is_live, r.worker_id, r.ended_at)::pgbaton.job_range
+        select
+            row(
+                r.lo, r.hi, r.day, r.queue_id, r.lane_id, r.state, r.is_live, r.worker_id, r.ended_at
+            )::pgbaton.job_range
         from unnest(ranges) with ordinality as r
         where (queue_ids is null or r.queue_id = any (queue_ids))
             and (lane_ids is null or r.lane_id = any (lane_ids))
             and (
                 v_states = '{}'
-                or case when r.state = 'failed' and not r.is_live then 'given_up' else r.state::text end = any (v_states)
+                or case when r.state = 'failed' and not r.is_live then 'given_up' else r.state::text end
+                = any (v_states)
             )
             and (v_worker_id is null or r.worker_id = v_worker_id)
             and (v_after is null or r.ended_at > v_after and (r.state = 'failed' or not r.is_live))

@@ -12,7 +12,8 @@ begin
     from pgbaton._permits(_used_beyond.queue_id, _used_beyond.kind, pgbaton._now()) as h
     left join lateral (
         select p.no from pgbaton.permit as p
-        where p.queue_id = _used_beyond.queue_id and p.kind = _used_beyond.kind and p.no = h.no and p.version = h.version
+        where p.queue_id = _used_beyond.queue_id and p.kind = _used_beyond.kind and p.no = h.no
+            and p.version = h.version
         for update skip locked
     ) as k on true
     where h.no > _used_beyond.permits;

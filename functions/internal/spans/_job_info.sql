@@ -11,9 +11,9 @@ begin
     select
         j.id, q.name, l.job_type, l.tags, l.priority, j.singleton_key, coalesce(h.attempt, s.attempt),
         coalesce((j.options).max_attempts, q.max_attempts) + coalesce(h.extra_attempts, s.extra_attempts, 0),
-        j.payload, j.created_at, coalesce(h.run_at, case when s.run_at = 'infinity' then w.run_at else s.run_at end), coalesce(h.claimed_at, s.claimed_at), s.lease_until,
-        s.lease_token, coalesce(h.state, s.state), r.result, r.last_error,
-        case when h.state = 'completed' then 100 else r.progress end, r.current_stage, r.events_count,
+        j.payload, j.created_at, coalesce(h.run_at, case when s.run_at = 'infinity' then w.run_at else s.run_at end),
+        coalesce(h.claimed_at, s.claimed_at), s.lease_until, s.lease_token, coalesce(h.state, s.state), r.result,
+        r.last_error, case when h.state = 'completed' then 100 else r.progress end, r.current_stage, r.events_count,
         coalesce(r.retry_count, 0), r.last_retry_at, coalesce(h.worker_id, s.worker_id),
         coalesce(h.started_at, s.started_at), h.finished_at, s.held_key is not null,
         (
@@ -37,7 +37,8 @@ begin
     ) as w on true
     left join pgbaton.job_report as r on r.job_id = j.id and r.day = j.day
     -- Neither is what was staged for spark_commit.
-    where j.id = _job_info.job_id and coalesce(s.lo, h.lo) is not null and (v_allowed is null or q.id = any (v_allowed));
+    where j.id = _job_info.job_id and coalesce(s.lo, h.lo) is not null
+        and (v_allowed is null or q.id = any (v_allowed));
     if not found then
         perform pgbaton._refuse(job_id, 'get_job', action => action);
     end if;

@@ -34,5 +34,5 @@ comment on function pgbaton._add_staged(
     pgbaton.queue, jsonb[], text[], integer, integer[], timestamptz[], text[], bigint[], jsonb[]
 ) is
 'Adds the rows of one statement to a queue and returns the id of each, null where its dedup id was known. row_nos:
-what messages call the rows; default their places, from 1. waits: what they wait for. Raises what _check_batch, _register_dedup_ids,
-_add_jobs and _add_waits raise.';
+what messages call the rows; default their places, from 1. waits: what they wait for. Raises what _check_batch,
+_register_dedup_ids, _add_jobs and _add_waits raise.';

@@ -4,7 +4,10 @@ as $$
     select
         count(*), min(f.since),
         string_agg(
-            format(case when a.is_narrowed then '%1$s (%3$s)' else '%2$s (%3$s %4$s)' end, f.step, f.name, f.code, f.message),
+            format(
+                case when a.is_narrowed then '%1$s (%3$s)' else '%2$s (%3$s %4$s)' end,
+                f.step, f.name, f.code, f.message
+            ),
             '; ' order by f.since, f.name
         ) filter (where f.place <= 10)
     from (

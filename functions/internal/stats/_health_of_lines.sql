@@ -55,8 +55,8 @@ begin
         when v_lines.longest is null then 'No job waits for a worker.'
         when not is_warn then format('The first in line waits for %s.', v_lines.longest)
         else format(
-            'Jobs have waited for a worker longer than %s (pgbaton.longest_wait): %s. More workers, or faster handlers, '
-            'make the line shorter.', v_bound, v_lines.late_names
+            'Jobs have waited for a worker longer than %s (pgbaton.longest_wait): %s. More workers, or faster '
+            'handlers, make the line shorter.', v_bound, v_lines.late_names
         )
     end;
     return next;

@@ -49,8 +49,8 @@ begin
     detail := case
         when v_overdue = 0 then 'No lease ended that nobody took back.'
         else format(
-            '%s jobs are with workers although their leases ended a minute ago. A claim or pgbaton.run_maintenance() takes '
-            'them back.', v_overdue
+            '%s jobs are with workers although their leases ended a minute ago. A claim or '
+            'pgbaton.run_maintenance() takes them back.', v_overdue
         )
     end;
     return next;
@@ -101,15 +101,16 @@ begin
 
     v_strays := exists (select from pgbaton.job_default) or exists (select from pgbaton.job_history_default);
     check_name := 'partitions';
-    v_has_tomorrow := to_regclass('pgbaton.job_' || to_char(pgbaton._day(at + interval '1 day'), 'YYYYMMDD')) is not null;
+    v_has_tomorrow := to_regclass('pgbaton.job_' || to_char(pgbaton._day(at + interval '1 day'), 'YYYYMMDD'))
+        is not null;
     is_warn := (v_strays or not v_has_tomorrow and v_swept is not null) and not pgbaton._is_extension();
     is_bad := false;
     detail := case
         when pgbaton._is_extension() then 'All days share one partition, since pgbaton is an extension here.'
         when v_strays then 'Some days have no partition: nothing is lost, but they are not dropped as a whole. '
             'Call run_maintenance() daily.'
-        when is_warn then 'Tomorrow has no partition yet. Call run_maintenance() daily; whatever keeps it from making one stands '
-            'under maintenance.'
+        when is_warn then 'Tomorrow has no partition yet. Call run_maintenance() daily; whatever keeps it from making '
+            'one stands under maintenance.'
         else 'Every day has its partition.'
     end;
     return next;
@@ -149,9 +150,9 @@ begin
     detail := case
         when v_broken.jobs = 0 then 'No key had several jobs at once within a day.'
         else format(
-            'Keys had several jobs at once, which is a fault of pgbaton or of a change made by hand: within a day claims '
-            'set %s jobs aside, last at %s, which wait their turn again (jobs %s). pgbaton.audit has them all; please '
-            'report it.',
+            'Keys had several jobs at once, which is a fault of pgbaton or of a change made by hand: within a day '
+            'claims set %s jobs aside, last at %s, which wait their turn again (jobs %s). pgbaton.audit has them all; '
+            'please report it.',
             v_broken.jobs, v_broken.last_at, array_to_string(v_broken.job_ids, ', ')
         )
     end;

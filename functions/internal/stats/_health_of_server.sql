@@ -93,7 +93,8 @@ begin
     is_warn := v_dead.dead > 1000000 and v_dead.dead > 5 * v_dead.live;
     is_bad := v_dead.dead > 10000000 and v_dead.dead > 5 * v_dead.live;
     detail := format('The tables of live jobs have %s live and %s dead rows.', v_dead.live, v_dead.dead) || case
-            when is_warn then ' Autovacuum clears them unless a snapshot or a slot holds it back: the checks above say which.'
+            when is_warn then ' Autovacuum clears them unless a snapshot or a slot holds it back: the checks above '
+                'say which.'
             else ''
         end;
     return next;
@@ -112,8 +113,8 @@ begin
     is_warn := v_xids > 1000000000;
     is_bad := v_xids > 1700000000;
     detail := format('The oldest transaction id that is not frozen is %s transactions old.', v_xids) || case
-            when is_warn then ' At two billion the server takes no more writes. Autovacuum freezes them unless something '
-                'holds it back: the checks above say what; "vacuum freeze" does it at once.'
+            when is_warn then ' At two billion the server takes no more writes. Autovacuum freezes them unless '
+                'something holds it back: the checks above say what; "vacuum freeze" does it at once.'
             else ''
         end;
     return next;
@@ -134,8 +135,8 @@ begin
     is_warn := v_sequences.used > 0.5;
     is_bad := v_sequences.used > 0.9;
     detail := format('Most used of all sequences: %s.', v_sequences.names) || case
-            when is_warn then ' At the end whatever draws from it fails with 2200H. Once its low numbers are free again, '
-                '"alter sequence pgbaton.… restart" starts anew.'
+            when is_warn then ' At the end whatever draws from it fails with 2200H. Once its low numbers are free '
+                'again, "alter sequence pgbaton.… restart" starts anew.'
             else ''
         end;
     return next;

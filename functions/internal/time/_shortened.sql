@@ -4,7 +4,8 @@ language sql immutable parallel safe
 as $$
     select case
         when pg_catalog.octet_length(said) > most and pg_catalog.length(said) > most
-            then pg_catalog.left(said, most - 32) || ' … (cut, of '::text || pg_catalog.length(said)::text || ')'::text
+            then pg_catalog.left(said, most - 32)
+                || ' … (cut, of '::text || pg_catalog.length(said)::text || ')'::text
         else said
     end
 $$;

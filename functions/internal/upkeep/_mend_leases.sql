@@ -53,7 +53,9 @@ begin
         for update skip locked
     )
     update pgbaton.span as s
-    set lease_until = greatest(s.lease_until - ahead, at + (select q.lease from pgbaton.queue as q where q.id = s.queue_id))
+    set lease_until = greatest(
+        s.lease_until - ahead, at + (select q.lease from pgbaton.queue as q where q.id = s.queue_id)
+    )
     where s.lo = any (array(select l.lo from locked as l)) and s.hi = any (array(select l.hi from locked as l));
 end;
 $$;
