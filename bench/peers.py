@@ -18,11 +18,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import psycopg
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 
+import charts
 import own_loads
 import worker_runtime
 from bench_server import SETTINGS, Bench
@@ -41,7 +43,7 @@ from peer_report import Results, goals_of, markdown, write_docs
 from queues import QUEUES
 from queues.base import CHUNK, Connection, Queue
 from queues.node_peers import MODULES, NodeQueue
-from queues.own import Pgbaton, PgbatonInOneCall
+from queues.own import Pgbaton, PgbatonInOneCall, PgbatonKeyLimit
 
 from pgbaton import embedded
 
@@ -63,7 +65,7 @@ class Session:
     held: float
     held_peers: float
     is_large: bool
-    ours_in_one_call: Queue
+    variants: list[Queue]  # of ours
     results: Results = field(default_factory=Results)
 
     def jobs(self, number: int) -> int:
@@ -76,6 +78,9 @@ class Session:
     @property
     def ours(self) -> list[Queue]:
         return [queue for queue in self.queues if isinstance(queue, Pgbaton)]
+
+    def variant(self, kind: type[Queue]) -> list[Queue]:
+        return [queue for queue in self.variants if isinstance(queue, kind)]
 
     def ordered(self) -> list[Queue]:
         return [queue for queue in self.queues if queue.order is not None]
@@ -185,8 +190,8 @@ def drain_workload(session: Session, batch: int, consumers: int) -> None:
             )
 
     queues = [queue for queue in session.queues if queue.claims_batches or batch == 1]
-    if session.ours and consumers == CONSUMERS:
-        queues.insert(1, session.ours_in_one_call)
+    if consumers == CONSUMERS:
+        queues[1:1] = session.variant(PgbatonInOneCall)
     runs = session.runs if consumers == CONSUMERS else min(session.runs, 2)
     session.in_turns(workload, queues, one, runs)
 
@@ -310,7 +315,10 @@ def keyed(session: Session) -> None:
     wide = session.jobs(1_000_000 if session.is_large else 200_000)
     narrow = min(10_000, session.jobs(10_000))
     shapes = {
-        "keyed_10k_x_10": (Fill(narrow * 10, narrow), session.ordered()),
+        "keyed_10k_x_10": (
+            Fill(narrow * 10, narrow),
+            [*session.ordered(), *session.variant(PgbatonKeyLimit)],
+        ),
         "keyed_many_x_1": (Fill(wide, wide), session.ordered()),
         "keyed_10k_x_many": (Fill(wide, max(1000, wide // 100)), session.ours),
     }
@@ -326,6 +334,31 @@ def keyed_run(session: Session, fill: Fill, queue: Queue) -> Run:
         return session.lab.measure(
             database, lambda dsn: drain(queue, dsn, fill._replace(batch=batch), limit=limit)
         )
+
+
+def max_running(session: Session) -> None:
+    """Sixteen consumers that claim one job each, of a queue that runs four at most; and without."""
+    fill = Fill(session.jobs(50_000), batch=1)
+    limit = session.seconds(2 * STRETCH)
+
+    def one(queue: Queue, most: int | None, consumers: int) -> Run:
+        with session.lab.filled(queue, fill) as database:
+            with session.lab.bench.connect(database) as conn:
+                queue.limit_running(conn, most)
+            return session.lab.measure(
+                database, lambda dsn: drain(queue, dsn, fill, consumers, limit)
+            )
+
+    limited = [queue for queue in session.queues if queue.limits_running]
+    for _ in range(session.runs):
+        for queue in limited:
+            for name, most, consumers in (
+                ("max_running_4", CONSUMERS, 16),
+                ("no_limit_16_consumers", None, 16),
+                ("no_limit_4_consumers", None, CONSUMERS),
+            ):
+                one_of = partial(one, queue, most, consumers)
+                session.results.attempt(name, queue.name, one_of)
 
 
 def hot_key(session: Session) -> None:
@@ -377,6 +410,7 @@ WORKLOADS: dict[str, Callable[[Session], None]] = {
     "held_snapshot": held_snapshot,
     "backlog": backlog,
     "keyed": keyed,
+    "max_running": max_running,
     "hot_key": hot_key,
     "ours_only": ours_only,
 }
@@ -414,7 +448,9 @@ def missing(names: Sequence[str], bindir: Path) -> list[str]:
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", nargs="+", choices=WORKLOADS, default=list(WORKLOADS))
+    parser.add_argument(
+        "--only", nargs="*", choices=WORKLOADS, default=list(WORKLOADS), help="none: see --add"
+    )
     parser.add_argument("--peers", nargs="+", choices=QUEUES, default=list(QUEUES))
     parser.add_argument("--runs", type=int, help="of each (default: 3; 1 if the scale is < 0.1)")
     parser.add_argument("--scale", type=float, default=1.0, help="share of jobs and seconds")
@@ -430,9 +466,19 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--bindir", type=Path, default=BINDIR, help="server programs")
     parser.add_argument("--json", type=Path, default=ROOT / "build" / "bench-peers.json")
     parser.add_argument(
-        "--write-docs", action="store_true", help="put the tables into docs/performance.md"
+        "--add",
+        action="store_true",
+        help="keep what the JSON file has of workloads that are not measured now; with --only and"
+        " nothing behind it: only make its tables and pictures anew",
+    )
+    parser.add_argument(
+        "--write-docs",
+        action="store_true",
+        help="put the tables into docs/performance.md, and pictures of them into docs/images",
     )
     options = parser.parse_args()
+    if not options.only and not options.add:
+        parser.error("--only without a workload goes with --add")
     if options.scale <= 0 or (options.runs is not None and options.runs < 1):
         parser.error("bad --runs or --scale")
     options.runs = options.runs or (3 if options.scale >= 0.1 else 1)
@@ -443,6 +489,24 @@ def parse() -> argparse.Namespace:
 
 def main() -> int:
     options = parse()
+    report: dict[str, Any] = json.loads(options.json.read_text()) if options.add else {}
+    if options.only:
+        report = measured(options, report)
+        options.json.parent.mkdir(parents=True, exist_ok=True)
+        options.json.write_text(json.dumps(report, indent=1, ensure_ascii=False))
+    results = Results.of(report)
+    text = markdown(report, results, goals_of(results, QUEUES))
+    print(text)
+    if options.write_docs:
+        write_docs(ROOT / "docs" / "performance.md", text)
+        charts.write(results)
+    for failure in results.failures:
+        print(f"FAILED {failure}", file=sys.stderr)
+    return 1 if results.failures else 0
+
+
+def measured(options: argparse.Namespace, before: dict[str, Any]) -> dict[str, Any]:
+    """The workloads of this run, and those of an earlier report that are not in it."""
     begun = time.monotonic()
     bindir = embedded.use_bindir(options.bindir)
     with embedded.temporary_server(bindir, SETTINGS, durable=True) as server:
@@ -450,9 +514,11 @@ def main() -> int:
         queues = [QUEUES[name]() for name in options.peers]
         for queue in queues:
             lab.install(queue)
-        in_one_call = PgbatonInOneCall()
+        variants: list[Queue] = []
         if any(isinstance(queue, Pgbaton) for queue in queues):
-            lab.install(in_one_call)
+            variants = [PgbatonInOneCall(), PgbatonKeyLimit()]
+        for queue in variants:
+            lab.install(queue)
         session = Session(
             lab,
             queues,
@@ -461,7 +527,7 @@ def main() -> int:
             max(3.0, options.held * min(1.0, options.scale)),
             max(3.0, options.held_peers * min(1.0, options.scale)),
             options.large,
-            in_one_call,
+            variants,
         )
         for name in options.only:
             started = time.monotonic()
@@ -470,26 +536,22 @@ def main() -> int:
             print(f"{name}: {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
     minutes = (time.monotonic() - begun) / 60
     results = session.results
-    goals = goals_of(results, QUEUES)
-    report = {
-        "summary": summary(session, str(bindir.version), minutes),
-        "queues": [[queue.name, queue.version, queue.settings] for queue in queues],
-        "goals": [{**goal._asdict(), "verdict": goal.verdict} for goal in goals],
+    summaries = [summary(session, str(bindir.version), minutes)]
+    if before:
+        results.keep(Results.of(before))
+        summaries = [*before["summaries"], f"{', '.join(options.only)}: {summaries[0]}"]
+    return {
+        "summaries": summaries,
+        "queues": [[queue.name, queue.version, queue.settings] for queue in queues + variants],
+        "goals": [
+            {**goal._asdict(), "verdict": goal.verdict} for goal in goals_of(results, QUEUES)
+        ],
         "failures": results.failures,
         "runs": [
             {"workload": key.workload, "queue": key.queue, "runs": runs}
             for key, runs in results.runs.items()
         ],
     }
-    options.json.parent.mkdir(parents=True, exist_ok=True)
-    options.json.write_text(json.dumps(report, indent=1, ensure_ascii=False))
-    text = markdown(report, results, goals)
-    print(text)
-    if options.write_docs:
-        write_docs(ROOT / "docs" / "performance.md", text)
-    for failure in results.failures:
-        print(f"FAILED {failure}", file=sys.stderr)
-    return 1 if results.failures else 0
 
 
 if __name__ == "__main__":

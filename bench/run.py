@@ -24,6 +24,7 @@ import psycopg
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 
 import http_streams
+import limit_loads
 import old_snapshot
 import worker_runtime
 from bench_server import SETTINGS, TEMPLATE, Bench, Connection, Cost
@@ -526,6 +527,20 @@ def http_streams_open(bench: Bench) -> bool:
     return report("http_streams", figures, {"push_p50_ms": (figures["push_p50_ms"], 10)})
 
 
+def limits(bench: Bench) -> bool:
+    """What limits of a key and jobs that wait for jobs cost beside the same without."""
+    loads = {
+        "key_limit_8": (partial(limit_loads.key_limit, bench, drain_together), 1 / 0.8),
+        "small_tenants_beside_a_large_one": (partial(limit_loads.tenants, bench), 1.2),
+        "last_completion_of_a_fan_in": (partial(limit_loads.fan_in, bench), 2),
+    }
+    reached = True
+    for name, (measured, most) in loads.items():
+        figures = measured()
+        reached &= report(name, figures, {"ratio": (figures["ratio"], most)})
+    return reached
+
+
 def held_ten_minutes(bench: Bench) -> bool:
     """A snapshot held for ten minutes: keyed jobs, and claims of one, beside each other."""
     loads = [
@@ -565,6 +580,7 @@ WORKLOADS: dict[str, Callable[[Bench], bool]] = {
     "claim_beside_hot_key": claim_beside_hot_key,
     "claim_beside_lanes": claim_beside_lanes,
     "claim_over_queues": claim_over_queues,
+    "limits": limits,
     "worker_batches": worker_batches,
     "worker_one_at_a_time": worker_one_at_a_time,
     "worker_wake_up": worker_wake_up,

@@ -60,6 +60,7 @@ class Queue(ABC):
     fill_depends_on_batch: ClassVar[bool] = False
     largest_backlog: ClassVar[int] = 1_000_000
     in_one_call: ClassVar[bool] = False  # a consumer acknowledges by ack_and_claim
+    limits_running: ClassVar[bool] = False  # how many jobs of a queue may run at once
     version = "?"
 
     @abstractmethod
@@ -92,6 +93,10 @@ class Queue(ABC):
         self, conn: Connection, queue: QueueName, consumer: Consumer, batch: int, last: Claim
     ) -> Claim:
         """Tells that the jobs of the last claim, NOTHING the first time, are done; takes others."""
+        raise NotImplementedError
+
+    def limit_running(self, conn: Connection, most: int | None) -> None:
+        """At most so many jobs of `plain`, where nothing was claimed yet, may run at once."""
         raise NotImplementedError
 
     def enqueued(self, conn: Connection) -> int | None:

@@ -17,6 +17,7 @@ class Pgbaton(Queue):
     settings = "enqueue_job, enqueue_batch, claim_job_batch, complete_jobs, complete_job"
     order = "strict"
     largest_backlog = 10_000_000
+    limits_running = True
 
     def install(self, dsn: str) -> None:
         with psycopg.connect(dsn, autocommit=True) as conn:
@@ -75,6 +76,11 @@ class Pgbaton(Queue):
             return NOTHING
         return Claim([row[1] for row in rows], [row[2] for row in rows], rows[0][3])
 
+    def limit_running(self, conn: Connection, most: int | None) -> None:
+        if most is None:
+            return
+        conn.execute("select pgbaton.set_queue_limits('plain', max_running => %s)", (most,))
+
     def left(self, conn: Connection) -> int:
         return int(one(conn, "select coalesce(sum(hi - lo + 1), 0) from pgbaton.span"))
 
@@ -85,3 +91,18 @@ class PgbatonInOneCall(Pgbaton):
     name = "pgbaton, one call"
     settings = "complete_and_claim"
     in_one_call = True
+
+
+class PgbatonKeyLimit(Pgbaton):
+    """The same, where `ordered` lets eight jobs of each key run at once, in no order."""
+
+    name = "pgbaton, key_limit 8"
+    settings = "a queue of policy standard with key_limit => 8"
+    order = None
+
+    def install(self, dsn: str) -> None:
+        with psycopg.connect(dsn, autocommit=True) as conn:
+            install.install(conn)
+            conn.execute("select pgbaton.create_queue('ordered', lease => '1 hour')")
+            conn.execute("select pgbaton.set_queue_limits('ordered', key_limit => 8)")
+            self.version = one(conn, "select pgbaton.version()")

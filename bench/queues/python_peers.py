@@ -81,7 +81,11 @@ class Procrastinate(Queue):
 
 class PgQueuer(Queue):
     name = "pgqueuer"
-    settings = "its own queries, durable, with its autovacuum settings, no concurrency limits"
+    settings = (
+        "its own queries, durable, with its autovacuum settings; no concurrency limit but in"
+        " max_running_4"
+    )
+    limits_running = True
 
     def __init__(self) -> None:
         from pgqueuer.adapters.persistence.qb import QueryBuilderEnvironment, QueryQueueBuilder
@@ -90,6 +94,7 @@ class PgQueuer(Queue):
         self._queries = QueryQueueBuilder()
         self._enqueue = self._queries.build_enqueue_query()
         self._finish = self._queries.build_log_job_query()
+        self._limit = 0  # none
 
     def install(self, dsn: str) -> None:
         with psycopg.connect(dsn, autocommit=True) as conn:
@@ -123,7 +128,7 @@ class PgQueuer(Queue):
         query = self._queries.build_dequeue_query(
             batch_size=batch,
             entrypoints=[QueueEntrypoint(queue)],
-            concurrency_limits=[0],
+            concurrency_limits=[self._limit],
             queue_manager_id=QueueManagerId(uuid.UUID(int=consumer.place + 1)),
             global_concurrency_limit=None,
             heartbeat_timeout=timedelta(seconds=HOUR),
@@ -136,6 +141,9 @@ class PgQueuer(Queue):
     def ack(self, conn: Connection, queue: QueueName, claim: Claim) -> None:
         count = len(claim.ids)
         raw(conn, self._finish, [array(claim.ids), ["successful"] * count, [None] * count])
+
+    def limit_running(self, conn: Connection, most: int | None) -> None:
+        self._limit = most or 0
 
     def left(self, conn: Connection) -> int:
         return int(one(conn, "select count(*) from pgqueuer"))
