@@ -23,6 +23,7 @@ from pgbaton.cli import (
     _workers,
 )
 from pgbaton.cli._errors import one_sentence_errors
+from pgbaton.cli._text import escape_on_stdout
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
 COMMANDS: list[Callable[..., None]] = [
@@ -68,6 +69,7 @@ def main(
     ] = False,
 ) -> None:
     """A job queue inside PostgreSQL."""
+    escape_on_stdout()
 
 
 def name_of(command: Callable[..., None]) -> str:

@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
+import codecs
+import io
 import json
+import sys
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from pgbaton._text import plain
+
+
+def _escaped(error: UnicodeError) -> tuple[str, int]:
+    """The letters that an encoding lacks, as JSON escapes them."""
+    assert isinstance(error, UnicodeEncodeError)
+    letters = error.object[error.start : error.end]
+    return json.dumps(letters)[1:-1], error.end
+
+
+def escape_on_stdout() -> None:
+    """A terminal or file that lacks a letter (LC_ALL=C, Latin-1) gets its escape, not an error."""
+    codecs.register_error("pgbaton.escape", _escaped)
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="pgbaton.escape")
 
 
 def clean(value: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import select
@@ -193,3 +194,20 @@ def test_long_work_shows_a_bar(tmp_path: Path) -> None:
     code, seen = in_terminal("enqueue", "mail", "--lines", str(tmp_path / "lines"))
     assert (code, "9000/9000" in seen) == (0, True)
     assert "3,000 enqueued" in seen
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_letters_that_the_terminal_lacks_are_escaped(client: Client, encoding: str) -> None:
+    payload = {"to": "Käse … 😀"}
+    job_id = client.enqueue_job("mail", payload)
+    outputs = {}
+    for options in ([], ["--json"]):
+        told = subprocess.run(
+            [PROGRAM, "job", "show", str(job_id), *options],
+            capture_output=True,
+            check=True,
+            env={**os.environ, "PYTHONIOENCODING": encoding},
+        )
+        outputs[len(options)] = told.stdout.decode(encoding)
+    assert r"\u2026 \ud83d\ude00" in outputs[0]
+    assert json.loads(outputs[1])["payload"] == payload
