@@ -49,5 +49,6 @@ begin
 end;
 $$;
 comment on function pgbaton.job_dependencies(bigint, integer) is
-'What a job waits for, or waited for, and then who waits for it, or did, each at most max_rows of 10,000. The other
-job''s queue and state are null where that queue is not yours. Raises PB002 (no such job), 22004 or 22023.';
+'The jobs that a job waits for, or waited for, and then those that wait, or waited, for it; each at most max_rows
+of 10,000. The other job''s queue and state are null where that queue is not yours.
+Raises PB002 (no such job), 22004 or 22023.';

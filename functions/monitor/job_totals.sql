@@ -60,8 +60,11 @@ end;
 $$;
 comment on function pgbaton.job_totals(text, interval) is
 'What each queue (or the named one) did so far: jobs enqueued and ended by state, failed attempts, histograms of
-run times, of how long jobs waited to be claimed and of how long failing jobs blocked their keys, lost leases. For
-counters of a monitoring system: they never go down. They are counted from what retention keeps, so the first call must
-come before a day is dropped, and what delete_jobs removes before it was counted is missing. max_age: how old the
-answer may be; counting reads the days to which something happened, at most a twentieth of the time, and the live jobs.
-Only lease_losses is counted as it happens and always up to date. Raises PB001, 22004 or 22023.';
+run times, of how long jobs waited to be claimed and of how long failing jobs blocked their keys, lost leases.
+
+For counters of a monitoring system: they never go down. They are counted from what retention keeps, so the first call
+must come before a day is dropped, and what delete_jobs removes before it was counted is missing. Only lease_losses is
+counted as it happens and always up to date.
+max_age: how old the answer may be; counting reads the days to which something happened, at most a twentieth of the
+time, and the live jobs.
+Raises PB001, 22004 or 22023.';

@@ -39,12 +39,14 @@ end;
 $$;
 comment on function pgbaton.act_on_jobs(text, jsonb, text, integer, text, boolean, timestamptz, integer) is
 'Does one thing with the jobs that fit a filter of find_jobs, at most max_rows of 1,000 in one call, the oldest first,
-and says with how many. action: retry (failed jobs, as retry_job; the filter may say extra_attempts, default 1), skip
-(failed jobs, as skip_job), requeue (failed jobs, as requeue_dead_job), reschedule (jobs that nobody has claimed, or
-that wait for their time or a retry, as reschedule_job: to run_at, null is at once), prioritize (the same jobs, as
-change_priority: to priority), cancel (live jobs that have not failed, as cancel_jobs), delete (jobs that do not run, as
-delete_job) or erase (failed and ended jobs, as delete_jobs). Jobs in other states are no part of it. passed_over: jobs
-that somebody else changed meanwhile, or for which the policy of the queue leaves no place. next_after: pass it as after
-for the next ones; null: that was all. With dry_run, which takes max_rows up to 10,000, it only counts them. The audit
-keeps each call with its filter and reason. The filter must say something.
+and says with how many. The filter must say something. The audit keeps each call with its filter and reason.
+action: retry (failed jobs, as retry_job; the filter may say extra_attempts, default 1), skip (failed jobs, as
+skip_job), requeue (failed jobs, as requeue_dead_job), reschedule (jobs that nobody has claimed, or that wait for
+their time or a retry, as reschedule_job: to run_at, null is at once), prioritize (the same jobs, as change_priority:
+to priority), cancel (live jobs that have not failed, as cancel_jobs), delete (jobs that do not run, as delete_job) or
+erase (failed and ended jobs, as delete_jobs). Jobs in other states are no part of it.
+dry_run: it only counts them, and takes max_rows up to 10,000.
+
+passed_over: jobs that somebody else changed meanwhile, or for which the policy of the queue leaves no place.
+next_after: pass it as after for the next ones; null: that was all.
 Raises PB001, PB009, PB010 (prioritize: the queue may have no more distinct labels), 22004, 22007 or 22023.';

@@ -66,5 +66,6 @@ comment on function pgbaton.delete_jobs(text[], bigint[]) is
 how many; a key that one of them held goes on. All or nothing: when one has not ended or another job waits for it,
 PB003 and nothing is deleted. Unknown ids are passed over; no tags and no ids select nothing; with tags it reads
 all live jobs and what retention keeps of those that ended.
-A dedup_id is kept as long as its queue keeps its history: who enqueues it again gets the id of the deleted job. Raises
-PB003, 22004 or 22023.';
+
+A dedup_id is kept as long as its queue keeps its history: who enqueues it again gets the id of the deleted job.
+Raises PB003, 22004 or 22023.';

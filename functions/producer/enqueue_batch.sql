@@ -37,8 +37,9 @@ $$;
 comment on function pgbaton.enqueue_batch(text, jsonb[], text[], integer, text, text[], timestamptz, jsonb) is
 'The fast way to add many jobs with the same options: one for each payload, ids returned in input order; none
 for an empty array.
-singleton_keys: one for each payload, null for none; required in a FIFO queue. headers are those of
-all of them. The rest is as in enqueue_job.
+singleton_keys: one for each payload, null for none; required in a FIFO queue.
+headers: the same for all of them. The rest is as in enqueue_job.
+
 All or nothing; the message says which payload or key was refused.
 Raises PB001, PB005, PB006 (the policy allows no further job of a key), PB010, PB011, 2202E (arrays of
 different lengths), 22004 or 22023.';

@@ -71,12 +71,15 @@ workers may ask for; tags are a set. run_at or delay: not before; in a FIFO queu
 max_attempts, retry_delay, retry_backoff, backoff_schedule: instead of the queue''s; a schedule of n waits
 (up to 20,000) means n retries.
 keys_if_undelivered: list of at most 100 key paths under which the payload is stored when the job fails for good.
-dedup_id: your own id for the job. When the queue knows it already, or its policy allows no further job of the
-key, on_duplicate error raises PB006 and skip returns the earlier job''s id. With replace the job takes the place of the
-earlier one, which ends as replaced, if nobody has claimed that: all is as this call says, but it stands at the same
-place and, without run_at or delay, has the same time. One that was claimed is not touched: the job is enqueued behind
-it, or refused with PB006 where the policy is exclusive; one that has ended is no duplicate. enqueue_jobs says which it
-was. The id is that of the new job.
+dedup_id: your own id for the job.
+on_duplicate: what happens when the queue knows the dedup_id already, or its policy allows no further job of the key.
+error raises PB006, and skip returns the earlier job''s id. With replace the new job takes the place of the earlier
+one, which ends as replaced, if nobody has claimed that: all is as this call says, but the job stands at the same place
+and, without run_at or delay, has the same time.
+
+When the earlier job was claimed, replace does not touch it: the new job is enqueued behind it, or refused with PB006
+where the policy is exclusive. An earlier job that has ended is no duplicate for replace. The id that is returned is
+that of the new job; enqueue_jobs says which of these it was.
 debounce: with replace, instead of a run_at: so long nothing may come before the job runs, since each one that replaces
 it puts it off again; max_wait: but no longer than that after the first one (null: as long as they come).
 headers: an object of texts, up to 4 kB, that travels with the job, for example a trace context.

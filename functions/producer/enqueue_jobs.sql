@@ -62,13 +62,14 @@ begin
 end;
 $$;
 comment on function pgbaton.enqueue_jobs(text, jsonb) is
-'Adds many jobs, each with options of its own: an array of objects with the keys of enqueue_job. Returns one
-row for each in input
-order: enqueued; duplicate, with the earlier job''s id (on_duplicate error raises PB006 instead); of on_duplicate
-replace replaced, when it took the place of an earlier job, or behind, when that was claimed and has not ended; or
-rejected, without an id, where the policy of the queue allows no further job of the key. Jobs of one key keep the order
-of the array. All or nothing for everything else. Durations are interval text, instants ISO 8601 (UTC when
-they name no zone).
+'Adds many jobs, each with options of its own: an array of objects with the keys of enqueue_job. Jobs of one key keep
+the order of the array. Durations are interval text, instants ISO 8601 (UTC when they name no zone).
+
+Returns one row for each in input order: enqueued; duplicate, with the earlier job''s id (on_duplicate error raises
+PB006 instead); with on_duplicate replace also replaced, when it took the place of an earlier job, or behind, when the
+earlier job was claimed and has not ended; or rejected, without an id, where the policy of the queue allows no further
+job of the key. All or nothing for everything else.
+
 after_ordinals: places of earlier jobs of the array, from 1, for which the job waits as for those of after; on_failed
 holds for both.
 Raises what enqueue_job raises; the message says which job it is, from 1.';

@@ -92,9 +92,12 @@ key_rate_count, key_rate_interval: the same rate for each singleton_key by itsel
 policy fifo or singleton; jobs without a key have none. A job that its key keeps from starting is put off until it may:
 that is its run_at then, and it keeps its place and its key.
 key_rate_burst: what rate_burst is to the rate, for each key.
+
 A claim hands out as many jobs as all limits allow, at once and exactly; the others stay where they are, at no attempt.
-Lower limits end nothing: no job starts until what runs, or started within the interval, is below them. The next
-claim looks anew at what was put off by a rate of its key that is another one now. Waits for claims of the queue that
-are under way; the first max_running or another key_limit also for open producers, and reads all live jobs.
+Lower limits end nothing: no job starts until what runs, or started within the interval, is below them. When the
+rate of each key changes, the next claim looks anew at the jobs that the former rate put off.
+
+Waits for claims of the queue that are under way; a first max_running and a change of key_limit wait for open
+producers, too, and the call then reads all live jobs.
 Raises PB001, PB003 (key_limit or a rate of each key, of another policy), PB009, 22004, 22023 for a bad argument, or
 40001 for an older snapshot.';

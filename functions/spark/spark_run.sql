@@ -16,6 +16,6 @@ end;
 $$;
 comment on function pgbaton.spark_run(text) is
 'What is enqueued of a run into the queues of the caller: its parts, the jobs that each became, and the
-rows whose dedup_id was known. A run of
-spark_commit is part 0 alone. Nothing for a run that is not known or was forgotten.
+rows whose dedup_id was known. A run of spark_commit is part 0 alone. Nothing for a run that is not known or was
+forgotten.
 Raises 22004 or 22023.';

@@ -48,6 +48,6 @@ Each job is between two offsets once for each time it ended or failed, however l
 after: the offset up to which was read; it is returned as it is when no job (of the queue; null: of those the
 caller may monitor) ended since. {} is the beginning; null (the default) gives the offset behind everything that
 began before now.
+
 Reads what ended or failed since an hour before after, and what vacuum has not summarized yet.
-Raises PB001, PB009, 22023 for what is no offset,
-55000 for one of another server.';
+Raises PB001, PB009, 22023 for what is no offset, 55000 for one of another server.';

@@ -76,8 +76,9 @@ comment on function pgbaton.complete_and_claim(
     bigint[], bigint, text, text[], text[], text[], integer, interval, jsonb[]
 ) is
 'complete_jobs and then claim_job_batch in one call: ends the jobs of the last batch as completed and leases the next
-one. A row for each job that was not completed, in input order, with its verdict as of complete_jobs, then a row with
-the verdict claimed for each job that is leased now. A key that a completed job held is passed on before the claim.
+one. Returns a row for each job that was not completed, in input order, with its verdict as of complete_jobs, and then
+a row with the verdict claimed for each job that is leased now. A key that a completed job held is passed on before
+the claim.
 Without job_ids (''{}'', the first time) it only claims.
 A claim that fails does not take the completions back: it brings no jobs and a warning, and the next claim raises.
 Raises 22004, 22023, 2202E or PB011 for a bad argument, before anything is completed; without job_ids also PB001 and

@@ -59,8 +59,11 @@ comment on function pgbaton.run_maintenance(boolean) is
 'Upkeep for once a minute, cheap when there is nothing to do: runs schedules, makes partitions ahead and drops
 days that are over, makes due jobs claimable, recovers ended leases, passes on keys, heals what a crash left,
 expires dead letters, logs long blocks, forgets workers that were silent for a day. Returns what it did, but
-to a narrowed role only which steps failed; skips when another session is at it, and with once_a_minute, as each Worker
-calls it, when it was done since the full minute. Each step is on its own, and so is each row of it, and waits at most
-200 ms for a lock: what fails does not hinder the others, is named under failed with its SQLSTATE and message, and
-health() says so until it was done; a row is tried again after ten minutes. Call it in a transaction of its own: new
-and dropped partitions lock their tables until it ends.';
+to a narrowed role only which steps failed.
+
+It skips when another session is at it, and with once_a_minute, as each Worker calls it, when it was done since the
+full minute. Call it in a transaction of its own: new and dropped partitions lock their tables until it ends.
+
+Each step is on its own, and so is each row of it, and waits at most 200 ms for a lock. What fails does not hinder
+the others: it is named under failed with its SQLSTATE and message, and health() says so until it was done. A row
+that failed is tried again after ten minutes.';
