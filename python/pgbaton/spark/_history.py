@@ -81,7 +81,7 @@ def read_history(
         job_type (str): only jobs of this type.
         since (datetime): only jobs that ended then or later; in UTC if it has no time zone.
         until (datetime): only jobs that ended before that.
-        dsn_read (str): where is read instead, for example a standby; it may be behind.
+        dsn_read (str): where to read instead, for example a standby; it may be behind.
 
     Raises:
         ValueError: no partitions, or a column that is not there.
@@ -124,7 +124,7 @@ def read_blocked(
         spark (SparkSession): where to.
         dsn (str): connection string or URL of a role that is in pgbaton_operator.
         queue (str): which queue; default all.
-        dsn_read (str): where is read instead, for example a standby; it may be behind.
+        dsn_read (str): where to read instead, for example a standby; it may be behind.
 
     Raises:
         UnknownQueue: there is no such queue.

@@ -32,7 +32,7 @@ class Option:
 OPTIONS = (
     Option("dsn", "required", ALL_USES, "connection string or URL"),
     Option("password", "that of the dsn", ALL_USES, "its password, kept out of Spark's plans"),
-    Option("dsn_read", "the dsn", BOTH_READS, "where is read instead, for example a standby"),
+    Option("dsn_read", "the dsn", BOTH_READS, "where to read instead, for example a standby"),
     Option("queue", "all; required to write", ALL_USES, "the queue"),
     Option("jobs", "finished", ("read",), "finished, live or all"),
     Option("columns", "all", BOTH_READS, "names with commas between: only these are read"),
