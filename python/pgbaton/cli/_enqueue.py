@@ -60,12 +60,14 @@ def enqueue(
         bool,
         typer.Option(
             "--jobs",
-            help="Each line is an object with the parameters of enqueue_job, which win.",
+            help="Each line is an object with parameters of enqueue_job; these win over options.",
         ),
     ] = False,
     key: Annotated[
         str | None,
-        typer.Option("--key", "--singleton-key", help="singleton_key: jobs of one in order."),
+        typer.Option(
+            "--key", "--singleton-key", help="singleton_key; in a FIFO queue its jobs run in order."
+        ),
     ] = None,
     key_field: Annotated[
         str | None, typer.Option(help="The key of each job is this field of its payload.")
@@ -79,18 +81,26 @@ def enqueue(
     ] = None,
     run_at: Annotated[
         str | None,
-        typer.Option("--at", "--run-at", help="Not before, ISO 8601; local time without a zone."),
+        typer.Option(
+            "--at", "--run-at", help="Run not before this time, ISO 8601; local without a zone."
+        ),
     ] = None,
-    delay: Annotated[str | None, typer.Option(help="Not before this interval from now.")] = None,
-    max_attempts: Annotated[int | None, typer.Option(help="Instead of the queue's.")] = None,
+    delay: Annotated[
+        str | None, typer.Option(help="Run not before this interval from now.")
+    ] = None,
+    max_attempts: Annotated[
+        int | None, typer.Option(help="Attempts at most, instead of the queue's.")
+    ] = None,
     dedup_id: Annotated[str | None, typer.Option(help="Your own id of the job.")] = None,
     after: Annotated[
         list[int] | None,
-        typer.Option(metavar="JOB", help="Not before this job has completed; repeat the option."),
+        typer.Option(
+            metavar="JOB", help="Run not before this job has completed; repeat the option."
+        ),
     ] = None,
     on_failed: Annotated[
         str | None,
-        typer.Option(help="When one of those does not complete: wait, cancel or run."),
+        typer.Option(help="When a job of --after does not complete: wait, cancel or run."),
     ] = None,
     header: Annotated[
         list[str] | None,
@@ -99,7 +109,7 @@ def enqueue(
         ),
     ] = None,
     skip_duplicates: Annotated[
-        bool, typer.Option("--skip-duplicates", help="Known jobs are no error.")
+        bool, typer.Option("--skip-duplicates", help="A job that is known already is no error.")
     ] = False,
     replace_duplicates: Annotated[
         bool,
@@ -110,17 +120,20 @@ def enqueue(
     ] = False,
     debounce: Annotated[
         str | None,
-        typer.Option(help="So long no job may replace it before it runs, for example '5 s'."),
+        typer.Option(help="Run when no other job has replaced it for so long, for example '5 s'."),
     ] = None,
     max_wait: Annotated[
-        str | None, typer.Option(help="But no longer than that after the first of them.")
+        str | None,
+        typer.Option(
+            help="With --debounce: but run so long after the first of them at the latest."
+        ),
     ] = None,
     dsn: Dsn = "",
     as_json: AsJson = False,
 ) -> None:
-    """Add a job and print its id, or many from JSON lines and an id for each, once all are in.
+    """Add a job and print its id; or many from JSON lines, with an id for each once all are in.
 
-    Of a duplicate it is the id of the earlier job; a line is empty where the policy of the queue
+    For a duplicate it is the id of the earlier job. A line is empty where the policy of the queue
     has no place for the job.
     """
     if lines is not None and (payload is not None or dedup_id is not None):

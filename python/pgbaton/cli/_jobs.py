@@ -48,10 +48,11 @@ LIST_COLUMNS = [
 def list_(
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="Jobs at most.")] = 50,
     after: Annotated[
-        str | None, typer.Option(help="Go on where the list before ended, with the same filter.")
+        str | None,
+        typer.Option(help="Go on where the list before this one ended, with the same filter."),
     ] = None,
     oldest_first: Annotated[
-        bool, typer.Option("--oldest-first", help="Instead of the latest first.")
+        bool, typer.Option("--oldest-first", help="The oldest first, instead of the latest.")
     ] = False,
     *,
     search: JobSearch,
@@ -193,7 +194,7 @@ def reschedule(
     dsn: Dsn = "",
     as_json: AsJson = False,
 ) -> None:
-    """Move jobs that are not claimed, or wait for their time or a retry, to another time."""
+    """Move jobs that nobody has claimed, or that wait for their time or a retry."""
     needs_one(jobs, search, dry_run)
     run_at = instant(at)
     if jobs:
@@ -216,7 +217,7 @@ def priority(
     dsn: Dsn = "",
     as_json: AsJson = False,
 ) -> None:
-    """Give jobs that are not claimed, or wait for their time or a retry, another priority."""
+    """Change the priority of jobs that nobody has claimed, or that wait for time or retry."""
     needs_one(jobs, search, dry_run)
     if jobs:
         _move(jobs, dsn, as_json, lambda c, queue, job: c.change_priority(queue, job, to))
@@ -249,7 +250,7 @@ def cancel(
     dsn: Dsn = "",
     as_json: AsJson = False,
 ) -> None:
-    """Cancel jobs: those that run are asked to stop and keep their key until they did."""
+    """Cancel jobs: those that run are asked to stop, and keep their key until they have."""
     needs_one(jobs, search, dry_run)
     if not jobs:
         with client_of(dsn) as client:
@@ -272,7 +273,9 @@ def delete(
     jobs: Ids = None,
     for_good: Annotated[
         bool,
-        typer.Option("--for-good", help="Ended and failed jobs, with all that is known of them."),
+        typer.Option(
+            "--for-good", help="Remove ended and failed jobs, with all that is known of them."
+        ),
     ] = False,
     reason: Reason = None,
     dry_run: DryRun = False,

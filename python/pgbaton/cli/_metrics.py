@@ -17,10 +17,14 @@ def metrics(
     port: Annotated[int, typer.Option(min=0, max=65535, help="Where to serve /metrics.")] = 9187,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     keys: Annotated[
-        int, typer.Option(min=0, help="The longest lines of FIFO keys to name; each is a series.")
+        int,
+        typer.Option(
+            min=0,
+            help="How many FIFO keys to name, those with the longest lines; each is a series.",
+        ),
     ] = 0,
     max_age: Annotated[
-        float, typer.Option(min=0, help="Seconds for which a count of ended jobs is good.")
+        float, typer.Option(min=0, help="Seconds for which a count of ended jobs is used again.")
     ] = 60,
     dsn: Dsn = "",
 ) -> None:

@@ -29,7 +29,7 @@ Policy: TypeAlias = Annotated[
 ]
 Exhausted: TypeAlias = Annotated[
     OnExhausted | None,
-    typer.Option("--on-exhausted", help="fifo: what a failed job does to its key."),
+    typer.Option("--on-exhausted", help="In a FIFO queue: what a failed job does to its key."),
 ]
 Attempts: TypeAlias = Annotated[
     str | None, typer.Option("--max-attempts", help="A number, or unlimited.")
@@ -48,7 +48,10 @@ Schedule: TypeAlias = Annotated[
     ),
 ]
 Lanes: TypeAlias = Annotated[
-    int | None, typer.Option("--max-lanes", help="Most distinct (priority, job type, tags).")
+    int | None,
+    typer.Option(
+        "--max-lanes", help="Different combinations of priority, job type and tags at most."
+    ),
 ]
 Description: TypeAlias = Annotated[str | None, typer.Option(help="A note for people.")]
 
@@ -109,7 +112,7 @@ def update(
         typer.Option("--fifo/--no-fifo", help="Turn order per key on or off, with jobs in it."),
     ] = None,
     force: Annotated[
-        bool, typer.Option("--force", help="--no-fifo: although jobs wait for their turn.")
+        bool, typer.Option("--force", help="With --no-fifo: even if jobs wait for their turn.")
     ] = False,
     dsn: Dsn = "",
     as_json: AsJson = False,
@@ -170,7 +173,7 @@ def limit(
         int | None, typer.Option(help="Jobs that are with workers at once, at most.")
     ] = None,
     key_limit: Annotated[
-        int | None, typer.Option(help="The same of each key; the policy is singleton.")
+        int | None, typer.Option(help="The same for each key; only for the policy singleton.")
     ] = None,
     rate_count: Annotated[
         int | None, typer.Option("--rate-count", "--rate", help="Starts in any --per, at most.")
@@ -181,7 +184,7 @@ def limit(
     ] = None,
     rate_burst: Annotated[
         int | None,
-        typer.Option("--rate-burst", "--burst", help="Of --rate at most so many close together."),
+        typer.Option("--rate-burst", "--burst", help="At most so many of --rate close together."),
     ] = None,
     key_rate_count: Annotated[
         int | None,
@@ -196,7 +199,7 @@ def limit(
     key_rate_burst: Annotated[
         int | None,
         typer.Option(
-            "--key-rate-burst", "--key-burst", help="Of --key-rate at most so many close together."
+            "--key-rate-burst", "--key-burst", help="At most so many of --key-rate close together."
         ),
     ] = None,
     dsn: Dsn = "",
@@ -246,7 +249,7 @@ def pause(
     dsn: Dsn = "",
     as_json: AsJson = False,
 ) -> None:
-    """Hand out no jobs until resume; jobs are still taken."""
+    """Hand out no jobs until resume; new jobs are still accepted."""
     with client_of(dsn) as client:
         if key is None:
             client.pause_queue(queue)

@@ -40,7 +40,7 @@ def report(
     ] = Path("report.html"),
     dsn: Dsn = "",
 ) -> None:
-    """Write the state of now into one HTML file, without payloads: for a ticket."""
+    """Write the present state into one HTML file for a ticket, without payloads."""
     with client_of(dsn) as client:
         page = page_of(client, datetime.now(UTC))
     if str(out) == "-":

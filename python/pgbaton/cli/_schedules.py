@@ -35,7 +35,11 @@ def create(
     time_zone: Annotated[str, typer.Option(help="For example Europe/Berlin.")] = "UTC",
     missed_runs: Annotated[
         str,
-        typer.Option("--missed", "--missed-runs", help="Times that passed: coalesce, skip or all."),
+        typer.Option(
+            "--missed",
+            "--missed-runs",
+            help="What becomes of times that passed: coalesce, skip or all.",
+        ),
     ] = "coalesce",
     priority: Annotated[int | None, typer.Option(help="Larger runs first.")] = None,
     key: Annotated[
@@ -110,7 +114,7 @@ def delete(name: Name, yes: Yes = False, dsn: Dsn = "", as_json: AsJson = False)
 
 
 def run(name: Name, dsn: Dsn = "", as_json: AsJson = False) -> None:
-    """Enqueue its job now, beside its times, and print the id."""
+    """Enqueue its job now, whatever its times are, and print the id."""
     with client_of(dsn) as client:
         job_id = client.run_schedule(name)
     print_answer({"name": name, "job_id": job_id}, job_id, as_json)

@@ -18,7 +18,10 @@ from pgbaton.cli._io import Dsn
 def serve(
     queue: Annotated[
         list[str] | None,
-        typer.Option("--queue", help="Make this queue, as below, if it is missing; repeatable."),
+        typer.Option(
+            "--queue",
+            help="Make this queue if it is missing; repeat the option for several.",
+        ),
     ] = None,
     tokens: Annotated[
         Path | None,
@@ -27,23 +30,28 @@ def serve(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on.")] = 8000,
     lock_duration: Annotated[
-        int, typer.Option(min=1, help="Of a queue that is made: milliseconds a message is locked.")
+        int,
+        typer.Option(
+            min=1, help="For a queue that is made: milliseconds for which a message is locked."
+        ),
     ] = 30_000,
     backoff_schedule: Annotated[
-        str, typer.Option(help="Of a queue that is made: milliseconds before each retry.")
+        str, typer.Option(help="For a queue that is made: milliseconds before each retry.")
     ] = "1000,5000,10000",
     cleanup_interval: Annotated[
         int, typer.Option(min=0, help="Milliseconds between two runs of maintenance; 0: none.")
     ] = 60_000,
-    max_body: Annotated[int, typer.Option(min=1, help="Bytes of a request at most.")] = 1 << 20,
+    max_body: Annotated[int, typer.Option(min=1, help="Bytes that a request may have.")] = 1 << 20,
     request_timeout: Annotated[
         float, typer.Option(min=0.1, help="Seconds within which a request arrives, head and body.")
     ] = 30,
     connections: Annotated[
-        int, typer.Option(min=1, help="To the database at most, and one that listens.")
+        int,
+        typer.Option(min=1, help="Connections to the database at most, beside one that listens."),
     ] = 10,
     ping: Annotated[
-        float, typer.Option(min=0.1, help="Seconds without a message before a stream pings.")
+        float,
+        typer.Option(min=0.1, help="Seconds without a message after which a stream sends a ping."),
     ] = 15,
     refresh: Annotated[
         float, typer.Option(min=0.1, help="Seconds between two looks for the page.")

@@ -18,7 +18,9 @@ STYLES = {"ok": "green", "warn": "yellow", "bad": "bold red"}
 
 
 def doctor(
-    strict: Annotated[bool, typer.Option("--strict", help="Warnings are unhealthy too.")] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit code 3 for a warning, too.")
+    ] = False,
     dsn: Dsn = "",
     as_json: AsJson = False,
 ) -> None:
@@ -115,7 +117,9 @@ def audit(
     limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="Rows at most.")] = 50,
     before_id: Annotated[
         int | None,
-        typer.Option("--before", help="Go on below this id, the last one.", show_default=False),
+        typer.Option(
+            "--before", help="Go on below this id, that of the last row.", show_default=False
+        ),
     ] = None,
     dsn: Dsn = "",
     as_json: AsJson = False,

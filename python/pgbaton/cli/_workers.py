@@ -45,7 +45,9 @@ def run(
     worker: Annotated[str, typer.Argument(metavar="MODULE:WORKER", help="A pgbaton.Worker.")],
     dsn: Annotated[
         str | None,
-        typer.Option("--dsn", envvar="PGBATON_DSN", help="Which database; default the worker's."),
+        typer.Option(
+            "--dsn", envvar="PGBATON_DSN", help="Which database; without it that of the worker."
+        ),
     ] = None,
     burst: Annotated[
         bool,
@@ -53,7 +55,10 @@ def run(
     ] = False,
     health: Annotated[
         str | None,
-        typer.Option(metavar="HOST:PORT", help="Answer /healthz and /readyz; :PORT, everywhere."),
+        typer.Option(
+            metavar="HOST:PORT",
+            help="Answer /healthz and /readyz there; :PORT is on all addresses.",
+        ),
     ] = None,
     log: Annotated[
         LogLevel, typer.Option(help="What is noted on stderr: this and what is worse.")
@@ -121,7 +126,7 @@ COMMANDS: list[Callable[..., Any]] = [run, list_]
 
 def maintain(
     every: Annotated[
-        float | None, typer.Option(min=0.1, help="Again and again, after so many seconds.")
+        float | None, typer.Option(min=0.1, help="Run it again and again, so many seconds apart.")
     ] = None,
     dsn: Dsn = "",
     as_json: AsJson = False,
