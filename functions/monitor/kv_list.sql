@@ -21,5 +21,5 @@ begin
 end;
 $$;
 comment on function pgbaton.kv_list(text[]) is
-'What is stored under key paths that begin with these parts, by path; {} lists all. Under one path the latest of the
+'What is stored under key paths that begin with these parts, by path; {} lists all. Of each path it is the latest of the
 queues that the caller may monitor. Raises 22004.';

@@ -71,5 +71,5 @@ entry repeats), else exponential from retry_delay up to retry_delay_max when ret
 half of that and all of it, else retry_delay. The defaults go on for one and a quarter to two and a half hours.
 lease: how long a claim holds. retention, dead_letter_retention (null: for ever): how long finished and failed
 jobs are kept.
-max_lanes: most distinct (priority, job_type, tags).
+max_lanes: how many different combinations of priority, job_type and tags its jobs may have.
 Raises PB007 when it exists with other settings, 22004 or 22023 for a bad argument.';
