@@ -22,7 +22,7 @@ def key_limit(bench: Bench, drain: Callable[[str, str, int, int], None]) -> dict
         for queue, measured in times.items():
             with bench.database() as database:
                 with bench.connect(database) as conn:
-                    conn.execute("select pgbaton.create_queue('limited')")
+                    conn.execute("select pgbaton.create_queue('limited', 'singleton')")
                     conn.execute("select pgbaton.set_queue_limits('limited', key_limit => 8)")
                     enqueue_for_keys(conn, queue, jobs, jobs // 10)
                     conn.execute("vacuum analyze")
@@ -38,7 +38,7 @@ def tenants(bench: Bench) -> dict[str, Any]:
     times: dict[bool, list[float]] = {True: [], False: []}
     for is_crowded, measured in times.items():
         with bench.database() as database, bench.connect(database) as conn:
-            conn.execute("select pgbaton.create_queue('tenants')")
+            conn.execute("select pgbaton.create_queue('tenants', 'singleton')")
             conn.execute("select pgbaton.set_queue_limits('tenants', key_limit => 2)")
             if is_crowded:
                 enqueue_for_keys(conn, "tenants", bench.count(1_000_000), 1)

@@ -97,12 +97,12 @@ class PgbatonKeyLimit(Pgbaton):
     """The same, where `ordered` lets eight jobs of each key run at once, in no order."""
 
     name = "pgbaton, key_limit 8"
-    settings = "a queue of policy standard with key_limit => 8"
+    settings = "a queue of policy singleton with key_limit => 8"
     order = None
 
     def install(self, dsn: str) -> None:
         with psycopg.connect(dsn, autocommit=True) as conn:
             install.install(conn)
-            conn.execute("select pgbaton.create_queue('ordered', lease => '1 hour')")
+            conn.execute("select pgbaton.create_queue('ordered', 'singleton', lease => '1 hour')")
             conn.execute("select pgbaton.set_queue_limits('ordered', key_limit => 8)")
             self.version = one(conn, "select pgbaton.version()")
