@@ -128,7 +128,8 @@ begin
         end if;
         if cardinality(v_picked.los) > 0 then
             v_spans := v_spans || pgbaton._lease_in_order(
-                v_picked.los, worker_id, v_token, v_claimed_at, coalesce(lease, v_queues.lease)
+                v_picked.los, worker_id, v_token, v_claimed_at, coalesce(lease, v_queues.lease),
+                case when v_queues.limited_ids is not null then pgbaton._places_aside(v_picked.los) end
             );
             if v_queues.limited_ids is not null then
                 perform pgbaton._note_starts(v_spans, v_claimed_at);

@@ -1,5 +1,5 @@
 create or replace function pgbaton._lease_in_order(
-    los bigint[], worker_id text, lease_token bigint, at timestamptz, lease interval
+    los bigint[], worker_id text, lease_token bigint, at timestamptz, lease interval, slots smallint[]
 )
 returns pgbaton.span[]
 language plpgsql volatile
@@ -11,7 +11,12 @@ begin
         update only pgbaton.span as s
         set
             state = 'active',
-            slot = case when s.held_key is not null or s.policy = 'exclusive' then 0 end,  -- as _slot has it
+            slot = case
+                when slots is null or slots[array_position(los, s.lo)] is null
+                    then case when s.held_key is not null or s.policy = 'exclusive' then 0 end  -- as _slot has it
+                else slots[array_position(los, s.lo)]
+            end,
+            held_key = case when slots is null or slots[array_position(los, s.lo)] is null then s.held_key end,
             ready = false,
             attempt = s.attempt + 1,
             lease_token = _lease_in_order.lease_token,
@@ -39,6 +44,7 @@ begin
     return v_spans;
 end;
 $$;
-comment on function pgbaton._lease_in_order(bigint[], text, bigint, timestamptz, interval) is
+comment on function pgbaton._lease_in_order(bigint[], text, bigint, timestamptz, interval, smallint[]) is
 'Leases spans of queues with keys or a policy, which _pick_spans locked, in place, and returns them as they are now:
-those of a paused key, or beside a job of their key that runs, are left out. lease: null is that of the queue.';
+those of a paused key, or beside a job of their key that runs, are left out. lease: null is that of the queue.
+slots: in which of them run without the batons of their keys, see _places_aside; null is none.';

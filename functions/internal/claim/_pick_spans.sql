@@ -29,6 +29,7 @@ declare
     v_missing bigint := batch_size;
     v_room bigint;  -- how many jobs of a span may be taken
     v_gate integer;  -- which of limited_ids
+    v_kinds pgbaton.limit_kind[];  -- which limits it has, known once nobody can change them
     v_admitted bigint[];  -- of each of them; null is none
     v_later timestamptz;  -- when the rate of its key lets a job start
     v_later_lanes integer[];  -- of those that it does not now
@@ -71,6 +72,7 @@ begin
                 select array_position(limited_ids, l.queue_id) from pgbaton.lane as l
                 where l.id = v_lanes.lane_ids[v_lane]
             );
+            v_kinds := null;
         end if;
         -- One by one: locking more spans than are needed would starve the other workers.
         if v_lanes.are_plain[v_lane] then
@@ -124,10 +126,13 @@ begin
                 end if;
                 v_room := least(v_missing, v_span.hi - v_span.lo + 1);
                 if v_gate is not null then
-                    select a.permits, a.admitted into permits, v_room
-                    from pgbaton._admit(limited_ids[v_gate], v_room, coalesce(v_admitted[v_gate], 0), permits) as a;
+                    if v_kinds is null or v_kinds && '{running,rate,burst}' then
+                        select a.permits, a.admitted into permits, v_room
+                        from pgbaton._admit(limited_ids[v_gate], v_room, coalesce(v_admitted[v_gate], 0), permits) as a;
+                        v_kinds := coalesce(v_kinds, pgbaton._kinds_of_limits(limited_ids[v_gate]));
+                    end if;
                     exit when v_room = 0;
-                    if v_span.held_key <> '' then
+                    if v_kinds && '{key_rate}' and v_span.held_key <> '' then
                         v_later := pgbaton._start_later(v_span.lo, limited_ids[v_gate], v_span.held_key);
                         if v_later is not null then  -- its permit is for the next one
                             v_later_lanes := v_later_lanes || v_lanes.lane_ids[v_lane];

@@ -1,0 +1,115 @@
+"""Each call that writes in a session whose settings are not the usual ones: as in any other.
+
+What a session, a role or a database may set without rights of its own: how functions are compiled,
+texts parsed, statements planned, transactions begun. Time zones and formats of dates are in
+pgtap/time/session_settings.pg.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import psycopg
+import pytest
+from sessions import Session
+from test_old_snapshots import Matrix
+from writing_calls import calls
+
+Open = Callable[[], Session]
+Call = tuple[str, str]
+
+POLICIES = ["fifo", "standard", "singleton", "stately"]
+PARALLEL = {
+    "parallel_setup_cost": "0",
+    "parallel_tuple_cost": "0",
+    "min_parallel_table_scan_size": "0",
+    "min_parallel_index_scan_size": "0",
+}
+# A few of these are for some versions only.
+GROUPS: dict[str, dict[str, str]] = {
+    "compiled": {"plpgsql.extra_errors": "all", "plpgsql.extra_warnings": "all"},
+    "parsed": {
+        "transform_null_equals": "on",
+        "standard_conforming_strings": "off",
+        "escape_string_warning": "off",
+        "backslash_quote": "off",
+        "quote_all_identifiers": "on",
+        "array_nulls": "off",
+        "bytea_output": "escape",
+        "check_function_bodies": "off",
+        "row_security": "off",
+    },
+    "planned": {
+        "plan_cache_mode": "force_custom_plan",
+        "enable_indexscan": "off",
+        "enable_indexonlyscan": "off",
+        "enable_bitmapscan": "off",
+        "enable_nestloop": "off",
+        "enable_partition_pruning": "off",
+        "enable_material": "off",
+        "enable_sort": "off",
+        "join_collapse_limit": "1",
+        "from_collapse_limit": "1",
+        "geqo_threshold": "2",
+        "cursor_tuple_fraction": "1",
+        "work_mem": "64kB",
+        "constraint_exclusion": "on",
+    },
+    "in parallel, before 16": {"force_parallel_mode": "on", **PARALLEL},
+    "in parallel, from 16 on": {"debug_parallel_query": "on", **PARALLEL},
+    "begun": {
+        "default_transaction_isolation": "serializable",
+        "default_transaction_deferrable": "on",
+        "client_min_messages": "debug5",
+        "lock_timeout": "30s",
+        "idle_in_transaction_session_timeout": "60s",
+    },
+}
+
+
+def fits(group: str, version: int) -> bool:
+    return not (
+        (group.endswith("before 16") and version >= 160000)
+        or (group.endswith("from 16 on") and version < 160000)
+    )
+
+
+@pytest.fixture
+def matrix(open_session: Open) -> Iterator[Matrix]:
+    db = open_session()
+    yield Matrix(db, open_session(), open_session())
+    db.rows("drop function public.scene, public.clear; drop procedure public.drain")
+
+
+def outcome(matrix: Matrix, session: Session, call: Call, policy: str) -> tuple[str, Any]:
+    """The SQLSTATE and what is completed in which order afterwards."""
+    scene = matrix.arrange(policy)
+    state = matrix.call(session, call, scene, "5")
+    queues = [scene["queue"], scene["beside"]]
+    return state, matrix.db.one("call public.drain(%s, null)", queues)
+
+
+@pytest.mark.parametrize("group", GROUPS)
+@pytest.mark.timeout(300)
+def test_each_call_does_the_same(matrix: Matrix, open_session: Open, group: str) -> None:
+    version = matrix.db.conn.info.server_version
+    if not fits(group, version):
+        return
+    odd = open_session()
+    for name, value in GROUPS[group].items():
+        odd.rows("select set_config(%s, %s, false)", name, value)
+    wrong = []
+    chosen = [(call, policy) for call in calls() for policy in POLICIES]
+    for call, policy in chosen:
+        try:
+            usual = outcome(matrix, matrix.a, call, policy)
+            found = outcome(matrix, odd, call, policy)
+        except (AssertionError, psycopg.Error) as error:
+            wrong.append(f"{policy}: {call[0]}: {str(error)[:300]}")
+            matrix.clear()
+            continue
+        if found != usual:
+            wrong.append(f"{policy}: {call[0]}: {found} instead of {usual}")
+    print(f"{group}: {len(chosen)} calls, {len(wrong)} differ")
+    assert not wrong, "\n".join(wrong[:40])
