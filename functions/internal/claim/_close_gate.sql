@@ -5,6 +5,7 @@ as $$
 declare
     v_queue pgbaton.queue := pgbaton._require_queue(queue);
     v_id constant integer := v_queue.id;
+    v_is_current boolean := true;
 begin
     perform pgbaton._require_action(v_queue, 'operate');
     -- Waits for claims that start jobs under limits; those that come meanwhile pass the queue by.
@@ -17,9 +18,11 @@ begin
         -- And for claims that know of none: all that run are counted, and a claim that picks a job from now on notices.
         v_queue := pgbaton._seize_queue(queue);
         perform pgbaton._lock_spans_of(v_id);
+    else
+        v_is_current := pgbaton._sees_all();  -- as _seize_queue looks, before this transaction writes
     end if;
     v_queue := pgbaton._lock_queue(queue);
-    if v_queue.id <> v_id or not pgbaton._sees_all() then
+    if v_queue.id <> v_id or not v_is_current then
         raise exception using
             errcode = 'serialization_failure',
             message = format('queue "%s" has changed meanwhile', queue),

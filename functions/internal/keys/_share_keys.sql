@@ -20,5 +20,5 @@ begin
 end;
 $$;
 comment on function pgbaton._share_keys(pgbaton.span[]) is
-'For spans that were just leased and run without the batons of their keys (key_limit): passes the batons on at once where
-more jobs of the key may run.';
+'For spans that were just leased and run without the batons of their keys (key_limit): passes the batons on at once
+where more jobs of the key may run.';
