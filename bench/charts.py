@@ -13,7 +13,7 @@ from typing import NamedTuple
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python" / "docs"))
 
 from drawing import picture, text
-from peer_report import IN_ONE_CALL, OURS, Results
+from peer_report import IN_ONE_CALL, OURS, Key, Results
 
 IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images"
 WIDTH, COLUMN, BARS_AT, BAR, GAP = 760, 380, 122, 15, 5
@@ -27,17 +27,16 @@ class Panel(NamedTuple):
 
     heading: str
     values: dict[str, float]
-    digits: int = 0
 
     @property
     def height(self) -> int:
         return 30 + len(self.values) * (BAR + GAP)
 
-    def drawn(self, x: int, y: int, *, is_smallest_first: bool = False) -> list[str]:
+    def drawn(self, x: int, y: int) -> list[str]:
         parts = [text(x + 12, y + 16, self.heading, anchor="start", weight="bold")]
         most = max(self.values.values())
-        ordered = sorted(self.values.items(), key=lambda item: item[1])
-        for place, (name, value) in enumerate(ordered if is_smallest_first else ordered[::-1]):
+        ordered = sorted(self.values.items(), key=lambda item: -item[1])
+        for place, (name, value) in enumerate(ordered):
             top = y + 26 + place * (BAR + GAP)
             length = max(1, round(LONGEST * value / most))
             weight = "bold" if name in COLORS else "normal"
@@ -48,7 +47,7 @@ class Panel(NamedTuple):
                 text(
                     x + BARS_AT + length + 5,
                     top + 12,
-                    f"{value:,.{self.digits}f}",
+                    f"{value:,.0f}",
                     anchor="start",
                     size=11,
                 ),
@@ -70,29 +69,60 @@ def panels_of(results: Results, workloads: Sequence[tuple[str, str]]) -> list[Pa
     return [panel for panel in found if panel.values]
 
 
-def chart(title: str, panels: Sequence[Panel], *, is_smallest_first: bool = False) -> str:
+def chart(title: str, panels: Sequence[Panel]) -> str:
     """The panels in two columns."""
     parts = [text(12, 24, title, anchor="start", size=14, weight="bold")]
     y = 36
     for first in range(0, len(panels), 2):
         row = panels[first : first + 2]
         for place, panel in enumerate(row):
-            parts += panel.drawn(place * COLUMN, y, is_smallest_first=is_smallest_first)
+            parts += panel.drawn(place * COLUMN, y)
         y += max(panel.height for panel in row) + 10
     return picture(title, WIDTH, y, parts)
 
 
-def held_panels(results: Results) -> list[Panel]:
-    """The p95 latencies under a held snapshot: of the first and of the last stretch."""
-    names = results.queues_of("held_snapshot")
-    panels = []
-    for stretch in ("first", "last"):
-        figure = f"latency_p95_ms_{stretch}_stretch"
-        found = {name: results.median("held_snapshot", name, figure) for name in names}
-        values = {name: value for name, value in found.items() if value}
-        if values:
-            panels.append(Panel(f"p95 in the {stretch} seconds, ms", values, 1))
-    return panels
+def curves_of(results: Results, workload: str) -> dict[str, list[float]]:
+    """The latencies of the first run of each queue over its time."""
+    found = {
+        name: results.runs[Key(workload, name)][0].get("latency_p95_ms_curve")
+        for name in results.queues_of(workload)
+    }
+    return {name: curve for name, curve in found.items() if curve}
+
+
+def curve_chart(title: str, curves: dict[str, list[float]]) -> str:
+    """A line for each queue, from the begin of the run at the left to its end at the right."""
+    left, right, top, bottom = 52, WIDTH - 150, 50, 250
+    most = max(max(curve) for curve in curves.values())
+    parts = [text(12, 24, title, anchor="start", size=14, weight="bold")]
+    for share in (0, 0.5, 1):
+        y = round(bottom - (bottom - top) * share)
+        parts += [
+            f'<line x1="{left}" y1="{y}" x2="{right}" y2="{y}" stroke="#eceff1"/>',
+            text(left - 6, y + 4, f"{most * share:,.0f} ms", anchor="end", size=11),
+        ]
+    free = top  # below the last name, so that no two names overlap
+    for name, curve in sorted(curves.items(), key=lambda item: -item[1][-1]):
+        points = [
+            (
+                left + (right - left) * place / (len(curve) - 1),
+                bottom - (bottom - top) * value / most,
+            )
+            for place, value in enumerate(curve)
+        ]
+        path = " ".join(f"{x:.0f},{y:.0f}" for x, y in points)
+        parts.append(
+            f'<polyline points="{path}" fill="none" stroke="{COLORS.get(name, OTHERS)}"'
+            f' stroke-width="{3 if name in COLORS else 2}"/>'
+        )
+        y = max(free, round(points[-1][1]))
+        weight = "bold" if name in COLORS else "normal"
+        label = f"{name} {curve[-1]:,.0f}"
+        parts.append(text(right + 8, y + 4, label, anchor="start", size=11, weight=weight))
+        free = y + 14
+    parts.append(text(left, bottom + 20, "begin", anchor="start", size=11))
+    parts.append(text(right, bottom + 20, "end of the run", anchor="end", size=11))
+    return picture(title, WIDTH, max(bottom + 34, free + 10), parts)
 
 
 def drawings(results: Results) -> dict[str, str]:
@@ -110,20 +140,16 @@ def drawings(results: Results) -> dict[str, str]:
             ("ack_singly", "acknowledged one by one"),
         ],
     )
-    found = {
-        "speed.svg": ("Jobs a second, from bulk-enqueued jobs", drains, False),
-        "speed-enqueue-keys.svg": ("Jobs a second", others, False),
-        "speed-held.svg": (
-            "2,000 jobs a second under a held snapshot: enqueue to end",
-            held_panels(results),
-            True,
-        ),
-    }
-    return {
-        name: chart(title, panels, is_smallest_first=smallest)
-        for name, (title, panels, smallest) in found.items()
-        if panels
-    }
+    found = {}
+    if drains:
+        found["speed.svg"] = chart("Jobs a second, from bulk-enqueued jobs", drains)
+    if others:
+        found["speed-enqueue-keys.svg"] = chart("Jobs a second", others)
+    if curves := curves_of(results, "held_snapshot"):
+        found["speed-held.svg"] = curve_chart(
+            "From enqueue to end under a held snapshot, p95", curves
+        )
+    return found
 
 
 def write(results: Results) -> None:

@@ -24,6 +24,7 @@ TICK = 0.02  # seconds between two calls of a queue's background work
 SMALL_DATABASE = 64 * 1024 * 1024
 PRODUCERS = 4
 CONSUMERS = 4
+POINTS = 12  # of a curve
 
 
 def payload(index: int, at: float = 0.0) -> str:
@@ -84,6 +85,7 @@ class Run:
     xids: float | None = None
     is_complete: bool = True  # all was done within the time given
     extra: dict[str, float] = field(default_factory=dict)
+    curve: list[float] | None = None  # p95 latencies in ms over the time of a steady load
 
     def figures(self) -> dict[str, Any]:
         """What goes into the JSON file."""
@@ -101,6 +103,7 @@ class Run:
             "wal_bytes_per_job": rounded(self.wal_bytes, 1),
             "dead_tuples": self.dead_tuples,
             "xids_per_job": rounded(self.xids, 4),
+            "latency_p95_ms_curve": self.curve,
             **{name: round(value, 3) for name, value in self.extra.items()},
         }
         return {name: value for name, value in figures.items() if value is not None}
@@ -444,6 +447,7 @@ def drain(
     limit: float = 1e9,
     most: int | None = None,
     others: int = 0,
+    idle: float = 0.001,
 ) -> Run:
     """Consumers take from the queue until it is empty, for limit seconds or most jobs at most.
 
@@ -456,7 +460,7 @@ def drain(
     for index in range(consumers):
         who = Consumer(index, consumers)
         works = consumer_in_one_call if queue.in_one_call else consumer
-        team.add(works(queue, dsn, fill.queue, who, fill.batch, line, limit, counted=expected))
+        team.add(works(queue, dsn, fill.queue, who, fill.batch, line, limit, idle, expected))
     started, results = team.run()
     batches = [batch for result in results for batch in result]
     verify(queue, dsn, batches, everything)
@@ -520,7 +524,18 @@ def steady(
             if begin <= at < begin + stretch
         ]
         run.extra[f"latency_p95_ms_{name_}_stretch"] = percentiles(latencies).get("p95", 0.0)
+    run.curve = curve_of(batches, started, seconds)
     return run
+
+
+def curve_of(batches: list[Batch], started: float, seconds: float) -> list[float]:
+    """The p95 latency in ms of what was sent in each twelfth of the time."""
+    step = seconds / POINTS
+    slices: list[list[float]] = [[] for _ in range(POINTS)]
+    for batch in batches:
+        for at in batch.sent:
+            slices[min(POINTS - 1, max(0, int((at - started) / step)))].append(batch.acked - at)
+    return [percentiles(latencies).get("p95", 0.0) for latencies in slices]
 
 
 def ack_from_many(queue: Queue, dsn: str, jobs: int, connections: int) -> Callable[[str], Run]:

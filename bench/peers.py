@@ -30,6 +30,7 @@ import worker_runtime
 from bench_server import SETTINGS, Bench
 from harness import (
     CONSUMERS,
+    IDLE,
     Fill,
     Lab,
     Run,
@@ -65,6 +66,7 @@ class Session:
     held: float
     held_peers: float
     is_large: bool
+    rate: int  # jobs a second of a steady load
     variants: list[Queue]  # of ours
     results: Results = field(default_factory=Results)
 
@@ -234,12 +236,12 @@ def ack_singly(session: Session) -> None:
 
 
 def steady_load(session: Session) -> None:
-    """2,000 jobs a second, enqueued one by one, for 6 s."""
+    """2,000 jobs a second (see --rate), enqueued one by one, for 6 s."""
 
     def one(queue: Queue) -> Run:
         with session.lab.fresh(queue) as database:
             return session.lab.measure(
-                database, lambda dsn: steady(queue, dsn, RATE, session.seconds(6))
+                database, lambda dsn: steady(queue, dsn, session.rate, session.seconds(6))
             )
 
     session.in_turns("steady", session.queues, one)
@@ -256,7 +258,7 @@ def held_snapshot(session: Session) -> None:
         ):
             holder.execute("begin isolation level repeatable read")
             holder.execute("select count(*) from pg_class")
-            run = steady(queue, session.lab.dsn(database), RATE, seconds, keys)
+            run = steady(queue, session.lab.dsn(database), session.rate, seconds, keys)
             run.extra["held_s"] = seconds
             run.dead_tuples = dead_tuples(holder)
             holder.execute("commit")
@@ -346,7 +348,7 @@ def max_running(session: Session) -> None:
             with session.lab.bench.connect(database) as conn:
                 queue.limit_running(conn, most)
             return session.lab.measure(
-                database, lambda dsn: drain(queue, dsn, fill, consumers, limit)
+                database, lambda dsn: drain(queue, dsn, fill, consumers, limit, idle=IDLE)
             )
 
     limited = [queue for queue in session.queues if queue.limits_running]
@@ -430,6 +432,15 @@ def summary(session: Session, version: str, minutes: float) -> str:
     )
 
 
+def addition(session: Session, names: Sequence[str], minutes: float) -> str:
+    """The same of workloads that were measured after the others."""
+    return (
+        f"Measured by themselves on {time.strftime('%d %B %Y')}: {', '.join(names)}; {session.runs}"
+        f" runs, scale {session.scale:g}, {session.rate} jobs a second where the load is steady,"
+        f" snapshots held for {session.held:g} and {session.held_peers:g} s, {minutes:.0f} minutes."
+    )
+
+
 def missing(names: Sequence[str], bindir: Path) -> list[str]:
     """What has to be installed to measure these queues."""
     lacks = []
@@ -462,6 +473,12 @@ def parse() -> argparse.Namespace:
         "--large",
         action="store_true",
         help="also 10M in the backlog and scheduled, 1M keys, 1M jobs behind a key and in lanes",
+    )
+    parser.add_argument(
+        "--rate",
+        type=int,
+        default=RATE,
+        help=f"jobs a second of steady loads (default: {RATE}): fewer on a slow machine",
     )
     parser.add_argument("--bindir", type=Path, default=BINDIR, help="server programs")
     parser.add_argument("--json", type=Path, default=ROOT / "build" / "bench-peers.json")
@@ -527,6 +544,7 @@ def measured(options: argparse.Namespace, before: dict[str, Any]) -> dict[str, A
             max(3.0, options.held * min(1.0, options.scale)),
             max(3.0, options.held_peers * min(1.0, options.scale)),
             options.large,
+            options.rate,
             variants,
         )
         for name in options.only:
@@ -539,7 +557,7 @@ def measured(options: argparse.Namespace, before: dict[str, Any]) -> dict[str, A
     summaries = [summary(session, str(bindir.version), minutes)]
     if before:
         results.keep(Results.of(before))
-        summaries = [*before["summaries"], f"{', '.join(options.only)}: {summaries[0]}"]
+        summaries = [*before["summaries"], addition(session, options.only, minutes)]
     return {
         "summaries": summaries,
         "queues": [[queue.name, queue.version, queue.settings] for queue in queues + variants],
