@@ -35,7 +35,7 @@ from pgbaton._runtime.outcomes import (
     can_be_logged,
     of_error,
 )
-from pgbaton._runtime.patience import STANDBY, passes
+from pgbaton._runtime.patience import MOST_TIES, STANDBY, is_tie, passes
 from pgbaton._runtime.registry import REGISTRY, Place
 from pgbaton._runtime.running import Handler, Run, RunningJob
 from pgbaton._runtime.settings import Counts, Settings
@@ -311,16 +311,21 @@ class Engine:
         self, call: Callable[[], Awaitable[T]], until: asyncio.Event | None = None
     ) -> T:
         """Makes a call, again and again while the database is away, or until the event is set."""
-        delay = 0.1
+        delay, ties = 0.1, 0
         while True:
             try:
                 result = await call()
             except psycopg.DatabaseError as error:
                 if not passes(error) or (until is not None and until.is_set()):
                     raise
+                if is_tie(error) and ties < MOST_TIES:
+                    ties += 1
+                    await happens(until or asyncio.Event(), 0.01 * ties * random.random())  # noqa: S311
+                    continue
                 self._is_away = True
                 said = str(error).partition("\n")[0]
-                self._log(logging.WARNING, "lost database", f"has no database: {said}")
+                what = "is slower than others each time" if is_tie(error) else "has no database"
+                self._log(logging.WARNING, "lost database", f"{what}: {said}")
                 if error.sqlstate == STANDBY:
                     await self._connection.close()
                 await happens(until or asyncio.Event(), delay * random.uniform(0.5, 1))  # noqa: S311

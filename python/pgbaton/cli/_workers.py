@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import psycopg
 import typer
 
-from pgbaton._runtime.patience import passes
+from pgbaton._runtime.patience import is_tie, passes
 from pgbaton._text import sentence
 from pgbaton.cli._errors import FAILED, fail, hint_at_database, say
 from pgbaton.cli._io import AsJson, Dsn, client_of, print_answer, print_rows
@@ -175,7 +175,8 @@ def _end_in_time(stop: Stop) -> None:
 
 
 def _say_why(error: psycopg.Error) -> None:
-    what = "has no database" if passes(error) else "run_maintenance failed"
+    is_away = passes(error) and not is_tie(error)
+    what = "has no database" if is_away else "run_maintenance failed"
     say(f"pgbaton: {what}: {clean(sentence(error))}")
 
 

@@ -371,3 +371,42 @@ def test_a_queue_that_is_dropped_is_missed_while_the_others_go_on(
         wait_for_state(client, client.enqueue_job("mail"), "completed")
         wait_until(lambda: "has no queue other" in caplog.text)
         wait_for_state(client, client.enqueue_job("mail"), "completed")
+
+
+@pytest.mark.parametrize("ties", [5, 13])
+def test_a_claim_that_loses_to_other_transactions_is_made_again(
+    dsn: str,
+    client: Client,
+    conn: psycopg.Connection[Any],
+    caplog: pytest.LogCaptureFixture,
+    ties: int,
+) -> None:
+    """As where SERIALIZABLE is the default. A few times it is no news, and no database is lost."""
+    worker = Worker(make_conninfo(dsn, application_name="tied"), poll_every=NEVER)
+    worker.handler("mail")(lambda job: None)
+    job_id = client.enqueue_job("mail")
+    (before,) = conn.execute(
+        "select pg_get_functiondef('pgbaton._is_tended'::regproc)"
+    ).fetchone() or ("",)
+    conn.execute("create sequence public.tie")
+    conn.execute(
+        f"""
+        create or replace function pgbaton._is_tended(at timestamptz) returns boolean
+        language plpgsql volatile as $$
+        begin
+            if current_setting('application_name') = 'tied' and nextval('public.tie') <= {ties} then
+                raise exception using errcode = '40001', message = 'a tie';
+            end if;
+            return false;
+        end
+        $$
+    """.encode()
+    )
+    try:
+        with caplog.at_level(logging.INFO, "pgbaton.worker"), running(worker):
+            wait_for_state(client, job_id, "completed")
+    finally:
+        conn.execute(before.encode())
+        conn.execute("drop sequence public.tie")
+    assert "has no database" not in caplog.text
+    assert ("is slower than others each time: a tie" in caplog.text) is (ties > 10)
