@@ -32,17 +32,28 @@ class AsyncPool(Protocol):
 
 
 class OwnConnection:
-    """One connection in autocommit mode, opened by the first call and again once it was lost."""
+    """One connection in autocommit mode, opened by the first call and again once it was lost.
+
+    A call is a transaction of its own, under READ COMMITTED whatever the default of the database
+    is: a higher level could only make it fail with 40001.
+    """
 
     def __init__(self, dsn: str) -> None:
         self._dsn = dsn
         self._connection: psycopg.AsyncConnection[Any] | None = None
         self._lock = Lock()
+        self._turn = Lock()
+        self._has_other_default = False
         self._pid = os.getpid()
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
-        yield await self._open()
+        connection = await self._open()
+        if not self._has_other_default:
+            yield connection
+            return
+        async with self._turn, connection.transaction():  # one after the other
+            yield connection
 
     async def _open(self) -> psycopg.AsyncConnection[Any]:
         self._enter_process()
@@ -56,7 +67,15 @@ class OwnConnection:
                     client_encoding="UTF8",
                     fallback_application_name="pgbaton",
                 )
+                await self._look_at_default(self._connection)
             return self._connection
+
+    async def _look_at_default(self, connection: psycopg.AsyncConnection[Any]) -> None:
+        """Not a setting of the session, which through a PgBouncer others would get."""
+        cursor = await connection.execute("show default_transaction_isolation")
+        self._has_other_default = await cursor.fetchone() != ("read committed",)
+        if self._has_other_default:
+            await connection.set_isolation_level(psycopg.IsolationLevel.READ_COMMITTED)
 
     async def close(self) -> None:
         self._enter_process()
@@ -68,7 +87,8 @@ class OwnConnection:
         """In a forked process: the connection, and who may hold the lock, are the parent's."""
         if self._pid != os.getpid():
             # psycopg lets it go without a word to the server.
-            self._pid, self._connection, self._lock = os.getpid(), None, Lock()
+            self._pid, self._connection = os.getpid(), None
+            self._lock, self._turn = Lock(), Lock()
 
 
 class Caller:
