@@ -17,15 +17,18 @@ from psycopg.conninfo import make_conninfo
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
 
-from harness import Batch, Fill, Run, drain, enqueue_all, payload, verify_order
+import charts
+from harness import Batch, Fill, Run, curve_of, drain, enqueue_all, payload, verify_order
 from peer_report import Goal, Results, goals_of
 from queues import QUEUES
 from queues.base import Consumer, Queue
-from queues.own import Pgbaton, PgbatonInOneCall
+from queues.own import Pgbaton, PgbatonInOneCall, PgbatonKeyLimit
 from queues.textbook import Textbook
 
 
-@pytest.fixture(params=[Pgbaton, PgbatonInOneCall, Textbook], ids=lambda kind: kind.name)
+@pytest.fixture(
+    params=[Pgbaton, PgbatonInOneCall, Textbook], ids=lambda kind: kind.name
+)
 def installed(request: pytest.FixtureRequest, server_dsn: str) -> Iterator[tuple[Queue, str]]:
     queue = request.param()
     with empty_database(server_dsn) as dsn:
@@ -101,6 +104,32 @@ def test_the_check_of_order_finds_what_is_wrong(batches: list[Batch]) -> None:
         verify_order(Pgbaton(), batches, lambda index: 0)
 
 
+def test_eight_jobs_of_a_key_run_at_once_and_each_once(server_dsn: str) -> None:
+    queue = PgbatonKeyLimit()
+    fill = Fill(60, keys=3)
+    with empty_database(server_dsn) as dsn:
+        queue.install(dsn)
+        filled(queue, dsn, fill)
+        run = drain(queue, dsn, fill, consumers=2)
+    assert (run.jobs, run.is_complete) == (60, True)
+
+
+def test_a_limited_queue_is_drained_by_many(server_dsn: str) -> None:
+    queue = Pgbaton()
+    fill = Fill(40, batch=1)
+    with empty_database(server_dsn) as dsn:
+        queue.install(dsn)
+        filled(queue, dsn, fill)
+        with psycopg.connect(dsn, autocommit=True) as conn:
+            queue.limit_running(conn, 2)
+            claims = [queue.claim(conn, "plain", Consumer(0, 1), 1) for _ in range(3)]
+            assert [len(claim.ids) for claim in claims] == [1, 1, 0]
+            for claim in claims[:2]:
+                queue.ack(conn, "plain", claim)
+        run = drain(queue, dsn, fill._replace(jobs=38, first=2), consumers=4, idle=0.01)
+    assert (run.jobs, run.is_complete) == (38, True)
+
+
 def test_payloads_are_the_size_that_is_promised() -> None:
     assert 180 <= len(payload(123_456, 1000.5)) <= 220
     assert json.loads(payload(7, 1.5))["i"] == 7
@@ -117,10 +146,39 @@ def test_goals_are_ratios_of_the_medians_of_the_run() -> None:
     def both(results: Results) -> None:
         for seconds in (1.0, 2.0, 100.0):
             results.add("drain_b10", "pgbaton", Run(3000, seconds))
-            results.add("drain_b10", "textbook", Run(1000, seconds))
+            results.add("drain_b10", "pg-boss", Run(1000, seconds))
+            results.add("drain_b10", "textbook", Run(2000, seconds))
 
-    name = "drain b=10 / best"
-    assert goal(name, both) == Goal(name, 3.0, 1.5)
+    name = "b=10, two calls / best package"
+    assert goal(name, both) == Goal(name, 3.0, 1)
     assert goal(name, both).verdict == "reached"
     assert goal(name, lambda results: None).verdict == "not measured"
     assert Goal("a", 1.4, 1.5).verdict == Goal("a", 1.6, 1.5, is_least=False).verdict == "missed"
+
+
+def test_a_report_keeps_what_is_not_measured_anew() -> None:
+    before, now = Results(), Results()
+    for results, rate in ((before, 10), (now, 20)):
+        results.add("drain_b1", "pgbaton", Run(rate, 1.0))
+    before.add("enqueue_one", "pgbaton", Run(30, 1.0))
+    before.failures = ["drain_b1, pgbaton: old", "enqueue_one, pgq: old"]
+    now.keep(before)
+    assert now.median("drain_b1", "pgbaton", "jobs_per_s") == 20
+    assert now.median("enqueue_one", "pgbaton", "jobs_per_s") == 30
+    assert now.failures == ["enqueue_one, pgq: old"]
+
+
+def test_the_pictures_show_what_was_measured() -> None:
+    results = Results()
+    results.add("drain_b10", "pgbaton", Run(3000, 1.0))
+    results.add("drain_b10", "a < b", Run(1000, 1.0))
+    results.add("held_snapshot", "pgbaton", Run(100, 1.0, curve=[1.0, 2.5, 2.0]))
+    found = charts.drawings(results)
+    assert set(found) == {"speed.svg", "speed-held.svg"}
+    assert found["speed.svg"].index("3,000") < found["speed.svg"].index("a &lt; b")
+    assert "pgbaton 2<" in found["speed-held.svg"]
+
+
+def test_a_curve_has_the_time_of_each_twelfth() -> None:
+    sent = [Batch(0, 0, 0, at + 0.001 * (1 + at), [0], [at]) for at in range(12)]
+    assert curve_of(sent, 0, 12) == [pytest.approx(1.0 + at) for at in range(12)]
