@@ -177,10 +177,12 @@ def enqueue(
 
     outcomes: list[EnqueueOutcome] = []
     counts: Counter[str] = Counter()
-    with psycopg.connect(dsn) as connection, connection.transaction():
-        for done in _enqueue_lines(connection, queue, lines, job_of):
-            counts.update(outcome.outcome for outcome in done)
-            outcomes += done
+    with psycopg.connect(dsn) as connection:
+        connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
+        with connection.transaction():
+            for done in _enqueue_lines(connection, queue, lines, job_of):
+                counts.update(outcome.outcome for outcome in done)
+                outcomes += done
     if as_json:
         print_json(outcomes)
     else:

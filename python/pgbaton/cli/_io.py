@@ -76,6 +76,7 @@ def client_of(dsn: str) -> Iterator[Client]:
 def transaction_of(dsn: str) -> Iterator[Client]:
     """A client whose calls are one transaction: all of them take effect, or none."""
     with psycopg.connect(dsn) as connection:
+        connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED  # as a client with a DSN
         yield TextClient(connection=connection)
 
 

@@ -65,7 +65,10 @@ class Target:
         )
 
     def connect(self) -> psycopg.Connection[Any]:
-        return psycopg.connect(self.conninfo(), fallback_application_name="pgbaton")
+        """Under READ COMMITTED whatever the default is: a higher level only fails more often."""
+        connection = psycopg.connect(self.conninfo(), fallback_application_name="pgbaton")
+        connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
+        return connection
 
     def jdbc_obstacle(self) -> str | None:
         """Why JDBC cannot reach this database; None if it can."""
