@@ -26,9 +26,7 @@ from queues.own import Pgbaton, PgbatonInOneCall, PgbatonKeyLimit
 from queues.textbook import Textbook
 
 
-@pytest.fixture(
-    params=[Pgbaton, PgbatonInOneCall, Textbook], ids=lambda kind: kind.name
-)
+@pytest.fixture(params=[Pgbaton, PgbatonInOneCall, Textbook], ids=lambda kind: kind.name)
 def installed(request: pytest.FixtureRequest, server_dsn: str) -> Iterator[tuple[Queue, str]]:
     queue = request.param()
     with empty_database(server_dsn) as dsn:
