@@ -444,7 +444,7 @@ FAULTS = [
     Fault(
         "a key is never full",
         "_is_full",
-        (("v_key_limit <= (", "v_key_limit + 99 <= ("),),
+        (("l.size <= (", "l.size + 99 <= ("),),
         "of_a_key_no_more_than_its_limit_run",
     ),
     Fault(
