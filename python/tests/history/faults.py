@@ -82,7 +82,7 @@ FAULTS = [
         "a skipped parent does not count as one that has completed",
         "_edge_verdict",
         (("(h.state = 'completed' or h.resolution = 'skipped')", "h.state = 'completed'"),),
-        "machine",
+        "a_skipped_parent_lets_its_child_run",
     ),
     Fault(
         "a job that waits for a failed one runs",

@@ -229,6 +229,18 @@ def a_child_waits_for_all_of_its_parents(open_session: Open) -> None:
     assert list(db.claim("q")) == [child]
 
 
+def a_skipped_parent_lets_its_child_run(open_session: Open) -> None:
+    db = open_session()
+    db.rows("select pgbaton.create_queue('q')")
+    parent = db.enqueue("q")
+    child = db.one("select pgbaton.enqueue_job('q', after => array[%s::bigint])", parent)
+    token = db.claim("q")[parent]
+    db.rows("select pgbaton.fail_job(%s, 'no', %s, false)", parent, token)
+    assert db.claim("q") == {}
+    db.rows("select pgbaton.skip_job('q', %s)", parent)
+    assert list(db.claim("q")) == [child]
+
+
 def a_child_of_a_parent_that_ends_meanwhile_runs(open_session: Open) -> None:
     db, worker, producer = open_session(), open_session(), open_session()
     db.rows("select pgbaton.create_queue('q')")
@@ -322,3 +334,8 @@ def of_a_key_no_more_than_its_limit_run(open_session: Open) -> None:
     assert [len(jobs) for jobs in held] == [1, 1, 0]
     db.complete(held[0])
     assert [len(db.claim("q")) for _ in range(2)] == [1, 0]
+    # Of another key nobody waits when one more comes.
+    db.enqueue_batch("q", 2, ["full"] * 2)
+    assert [len(db.claim("q")) for _ in range(3)] == [1, 1, 0]
+    db.enqueue("q", "full")
+    assert db.claim("q") == {}
