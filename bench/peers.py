@@ -435,8 +435,8 @@ def summary(session: Session, version: str, minutes: float) -> str:
 def addition(session: Session, names: Sequence[str], minutes: float) -> str:
     """The same of workloads that were measured after the others."""
     return (
-        f"Measured by themselves on {time.strftime('%d %B %Y')}: {', '.join(names)}; {session.runs}"
-        f" runs, scale {session.scale:g}, {session.rate} jobs a second where the load is steady,"
+        f"Measured by themselves on {time.strftime('%d %B %Y')}: {', '.join(names)}; runs:"
+        f" {session.runs}, scale {session.scale:g}, {session.rate} jobs a second where the load is steady,"
         f" snapshots held for {session.held:g} and {session.held_peers:g} s, {minutes:.0f} minutes."
     )
 
@@ -499,7 +499,7 @@ def parse() -> argparse.Namespace:
     if options.scale <= 0 or (options.runs is not None and options.runs < 1):
         parser.error("bad --runs or --scale")
     options.runs = options.runs or (3 if options.scale >= 0.1 else 1)
-    if lacks := missing(options.peers, options.bindir):
+    if options.only and (lacks := missing(options.peers, options.bindir)):
         parser.error("not installed:\n  " + "\n  ".join(lacks))
     return options
 
