@@ -436,8 +436,8 @@ def addition(session: Session, names: Sequence[str], minutes: float) -> str:
     """The same of workloads that were measured after the others."""
     return (
         f"Measured by themselves on {time.strftime('%d %B %Y')}: {', '.join(names)}; runs:"
-        f" {session.runs}, scale {session.scale:g}, {session.rate} jobs a second where the load is steady,"
-        f" snapshots held for {session.held:g} and {session.held_peers:g} s, {minutes:.0f} minutes."
+        f" {session.runs}, scale {session.scale:g}, {session.rate} jobs a second where the load is"
+        f" steady, snapshots held for {session.held:g} and {session.held_peers:g} s, {minutes:.0f} minutes."
     )
 
 
