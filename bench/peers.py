@@ -437,7 +437,8 @@ def addition(session: Session, names: Sequence[str], minutes: float) -> str:
     return (
         f"Measured by themselves on {time.strftime('%d %B %Y')}: {', '.join(names)}; runs:"
         f" {session.runs}, scale {session.scale:g}, {session.rate} jobs a second where the load is"
-        f" steady, snapshots held for {session.held:g} and {session.held_peers:g} s, {minutes:.0f} minutes."
+        f" steady, snapshots held for {session.held:g} and {session.held_peers:g} s,"
+        f" {minutes:.0f} minutes."
     )
 
 
