@@ -13,6 +13,7 @@ import psycopg
 import pytest
 from browser import VIEWS, go, opened, row, show_job
 from exact import PAYLOAD
+from load import wait_until
 from playwright.sync_api import Browser, Locator, Page, expect
 from serving import Served, database, serving
 
@@ -629,10 +630,16 @@ def test_charts_begin_before_the_page_was_opened(
         client.enqueue_job(queue)
         seen = row(first, "queues", queue).locator("path.age")
         expect(seen).to_have_attribute("d", re.compile("^M.*L"))
-    with gateway.listen("/ui/live") as stream:
-        past = next(stream)
-        assert past.name == "past"
-        points = past.data["ages"][queue]
+
+    def ages() -> dict[str, list[list[float]]]:
+        with gateway.listen("/ui/live") as stream:
+            past = next(stream)
+            assert past.name == "past"
+            return past.data["ages"]
+
+    # It is left out while its age stays the same.
+    wait_until(lambda: queue in ages(), "the queue has a past")
+    points = ages()[queue]
     assert len(points) >= 2
     assert all(before[0] < after[0] for before, after in pairwise(points))
     assert points[0][1] == 0 < points[-1][1]
