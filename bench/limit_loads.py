@@ -81,7 +81,9 @@ def last_completion(conn: Connection, *, has_child: bool) -> float:
         )
     ]
     if has_child:
-        conn.execute("select pgbaton.enqueue_job('ordered', after => %s)", (ids,))
+        conn.execute(
+            "select pgbaton.enqueue_job('ordered', singleton_key => 'child', after => %s)", (ids,)
+        )
     claimed: list[tuple[int, int, str | None]] = []
     while len(claimed) < PARENTS:
         batch = claim(conn, "plain", 1000)
