@@ -1,6 +1,6 @@
-"""Draws what bench/peers.py measured: a picture for the README and two for docs/performance.md.
+"""Draws what bench/peers.py measured, for the README and docs/performance.md.
 
-Every bar is a median of the run in build/bench-peers.json, those in which pgbaton is slower too.
+Every bar is a median of what is in build/bench-peers.json, those in which pgbaton is slower too.
 """
 
 from __future__ import annotations

@@ -23,8 +23,11 @@ class Pgbaton(Queue):
         with psycopg.connect(dsn, autocommit=True) as conn:
             install.install(conn)
             conn.execute("select pgbaton.create_queue('plain', lease => '1 hour')")
-            conn.execute("select pgbaton.create_fifo_queue('ordered', lease => '1 hour')")
+            self.make_ordered(conn)
             self.version = one(conn, "select pgbaton.version()")
+
+    def make_ordered(self, conn: Connection) -> None:
+        conn.execute("select pgbaton.create_fifo_queue('ordered', lease => '1 hour')")
 
     def enqueue_one(self, conn: Connection, payload: str, key: str | None = None) -> None:
         if key is None:
@@ -100,9 +103,6 @@ class PgbatonKeyLimit(Pgbaton):
     settings = "a queue of policy singleton with key_limit => 8"
     order = None
 
-    def install(self, dsn: str) -> None:
-        with psycopg.connect(dsn, autocommit=True) as conn:
-            install.install(conn)
-            conn.execute("select pgbaton.create_queue('ordered', 'singleton', lease => '1 hour')")
-            conn.execute("select pgbaton.set_queue_limits('ordered', key_limit => 8)")
-            self.version = one(conn, "select pgbaton.version()")
+    def make_ordered(self, conn: Connection) -> None:
+        conn.execute("select pgbaton.create_queue('ordered', 'singleton', lease => '1 hour')")
+        conn.execute("select pgbaton.set_queue_limits('ordered', key_limit => 8)")

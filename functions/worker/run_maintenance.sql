@@ -62,7 +62,8 @@ expires dead letters, logs long blocks, forgets workers that were silent for a d
 to a narrowed role only which steps failed.
 
 It skips when another session is at it, and with once_a_minute, as each Worker calls it, when it was done since the
-full minute. Call it in a transaction of its own: new and dropped partitions lock their tables until it ends.
+full minute. Call it in a transaction of its own: new and dropped partitions lock their tables until it ends. Days are
+dropped under READ COMMITTED only; under another level those that are over are named under failed.
 
 Each step is on its own, and so is each row of it, and waits at most 200 ms for a lock. What fails does not hinder
 the others: it is named under failed with its SQLSTATE and message, and health() says so until it was done. A row

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, LiteralString, cast
 
 import psycopg
@@ -20,7 +20,6 @@ from proof import record
 from sessions import Session
 from writing_calls import DRAIN, LEFT_OUT, RECIPES, SCENE, calls, writing_functions
 
-Open = Callable[[], Session]
 Cell = tuple[Any, ...]  # f, g, mode, policy and perhaps what A calls after g
 
 # After these a key's jobs need not run in the order of their payloads, or have payloads of others.
@@ -175,13 +174,6 @@ class Matrix:
         by_key.pop(cast(str, None), None)
         for key, payloads in by_key.items():
             assert payloads == sorted(payloads), f"key {key} ran in the order {payloads}"
-
-
-@pytest.fixture
-def matrix(open_session: Open) -> Iterator[Matrix]:
-    db = open_session()
-    yield Matrix(db, open_session(), open_session())
-    db.rows("drop function public.scene, public.clear; drop procedure public.drain")
 
 
 MODES = ["repeatable read", "serializable", "waits"]

@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
 
 import psycopg
 import pytest
 from proof import record
-from sessions import Session
 from test_old_snapshots import Matrix
 from writing_calls import calls
 
-Open = Callable[[], Session]
 Call = tuple[str, str]
 
 LEVELS = ["read committed", "repeatable read", "serializable"]
 POLICIES = ["fifo", "standard", "singleton"]
 SLEEP = "select wait from pgbaton.wait_for_jobs('sleeper', null)"
-
-
-@pytest.fixture
-def matrix(open_session: Open) -> Iterator[Matrix]:
-    db = open_session()
-    yield Matrix(db, open_session(), open_session())
-    db.rows("rollback")
-    db.rows("drop function public.scene, public.clear; drop procedure public.drain")
 
 
 def undone_and_made(matrix: Matrix, f: Call, g: Call, level: str, policy: str) -> None:
