@@ -79,7 +79,7 @@ proof: ## run every test but Spark's, and coverage, and sum it up (≤ 20 minute
 prove: $(VENV)/.dev build tools build/node build/axe
 	rm -rf build/proof
 	PGBATON_PROOF=1 $(PY) -m pytest -m "not spark" --ignore=python/tests/spark \
-		--junitxml=build/junit-proof.xml
+		-n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder --junitxml=build/junit-proof.xml
 
 # The long ones of Spark are left out, as the marker proof says.
 check: SPARK_TESTS := spark and not proof

@@ -19,7 +19,7 @@ from pgbaton.embedded import find_bindirs
 
 SPECS = Path(__file__).parent / "specs"
 TESTER = "lib/pgxs/src/test/isolation/isolationtester"
-LAST = {"f": 30, "d": 20, "p": 15, "w": 8, "t": 6}
+LAST = {"f": 30, "l": 25, "r": 12, "d": 20, "p": 15, "w": 8, "t": 6}
 PITFALLS = [f"{row}{n:02}" for row, last in LAST.items() for n in range(1, last + 1)]
 
 outcomes: dict[str, set[str]] = {}
@@ -30,15 +30,17 @@ def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
-    number = re.match(r"test_([fdpwt]\d\d)_", item.name)
+    number = re.match(r"test_([flrdpwt]\d\d)_", item.name)
     if number and (call.when == "call" or not report.passed):
         outcomes.setdefault(number[1], set()).add(report.outcome)
     return report
 
 
 def pytest_sessionfinish() -> None:
+    """Each process of tests adds those that it ran: all tests of a number stand in one file."""
     held = [number for number in PITFALLS if outcomes.get(number) == {"passed"}]
-    record("pitfalls", pitfalls=len(PITFALLS), pitfalls_held=len(held))
+    record("pitfalls", pitfalls=len(PITFALLS))
+    record(f"pitfalls_{os.environ.get('PYTEST_XDIST_WORKER', 'here')}", pitfalls_held=len(held))
 
 
 def isolationtester() -> Path:
