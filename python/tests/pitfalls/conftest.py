@@ -30,9 +30,10 @@ def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
-    number = re.match(r"test_([flrdpwt]\d\d)_", item.name)
-    if number and (call.when == "call" or not report.passed):
-        outcomes.setdefault(number[1], set()).add(report.outcome)
+    numbers = re.match(r"test((?:_[flrdpwt]\d\d)*)_", item.name)
+    if numbers and (call.when == "call" or not report.passed):
+        for number in numbers[1].split("_")[1:]:
+            outcomes.setdefault(number, set()).add(report.outcome)
     return report
 
 
