@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
@@ -13,6 +14,7 @@ from psycopg.conninfo import make_conninfo
 
 from pgbaton._codec import Encode
 from pgbaton.client import Client
+from pgbaton.errors import IncompatibleServer
 from pgbaton.models import ClaimedJob
 
 
@@ -59,15 +61,33 @@ class ThreadsConnection:
     def connection(self) -> Iterator[psycopg.Connection[Any]]:
         wrapper = connections[self._using]
         wrapper.validate_no_broken_transaction()
-        wrapper.ensure_connection()
-        # As after an error of the ORM: the block must not be committed any more.
-        with transaction.mark_for_rollback_on_error(using=self._using):
-            yield wrapper.connection
+        # As after an error of the ORM: the block must not be committed any more, and Django looks
+        # after the request whether the connection still lives. Its cursor, which sends nothing
+        # here, opens one where there is none, and refuses where tests may not ask the database.
+        with wrapper.cursor(), transaction.mark_for_rollback_on_error(using=self._using):
+            try:
+                yield wrapper.connection
+            except (psycopg.OperationalError, psycopg.InterfaceError):
+                wrapper.errors_occurred = True
+                raise
+            except IncompatibleServer as error:
+                raise IncompatibleServer(what_to_run(error)) from error
 
     def savepoint(self) -> AbstractContextManager[Any]:
-        """One in the block that is open, else nothing; for `pgbaton.testing`."""
-        is_open = connections[self._using].in_atomic_block
-        return transaction.atomic(using=self._using) if is_open else nullcontext()
+        """As the function; for `pgbaton.testing`."""
+        return savepoint(self._using)
+
+
+def savepoint(using: str) -> AbstractContextManager[Any]:
+    """One in the transaction that is open, else nothing."""
+    wrapper = connections[using]
+    is_open = wrapper.in_atomic_block or not wrapper.get_autocommit()
+    return transaction.atomic(using=using) if is_open else nullcontext()
+
+
+def what_to_run(error: IncompatibleServer) -> str:
+    """What is wrong, and how it is put right in a project of Django."""
+    return f"{str(error).partition(': run ')[0]}: run manage.py migrate"
 
 
 def problem_of(using: str) -> str | None:
@@ -88,8 +108,12 @@ def problem_of(using: str) -> str | None:
 
 def dsn_of(using: str) -> str:
     """Where Django connects to, for connections of a worker's own."""
-    given = connections[using].get_connection_params()
+    wrapper = connections[using]
+    given = wrapper.get_connection_params()
     known = {option.keyword.decode() for option in psycopg.pq.Conninfo.get_defaults()}
+    if role := wrapper.settings_dict["OPTIONS"].get("assume_role"):
+        setting = re.sub(r"([\\\s])", r"\\\1", f"role={role}")
+        given["options"] = f"{given.get('options') or ''} -c {setting}".strip()
     return make_conninfo(
         **{name: str(value) for name, value in given.items() if name in known and value is not None}
     )

@@ -6,20 +6,19 @@ import builtins
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 
 from django.conf import settings
 from django.core import checks
-from django.db import DEFAULT_DB_ALIAS, connections, transaction
+from django.db import DEFAULT_DB_ALIAS
 from django.utils import timezone
 from django.utils.module_loading import import_string
 
 from pgbaton._arguments import SingleJob
 from pgbaton._runtime.outcomes import Cancelled, Fail, Snooze
-from pgbaton.django._connections import client, problem_of
+from pgbaton.django._connections import client, problem_of, savepoint
 from pgbaton.django._framework import (
     BaseTaskBackend,
     Task,
@@ -334,12 +333,10 @@ class PgbatonBackend(BaseTaskBackend):
         """A job and its attempts, the first one first."""
         if not re.fullmatch("[0-9]{1,18}", result_id):
             return None, []
-        in_block = connections[self.database].in_atomic_block
-        # A job that does not exist must not break the caller's block.
-        block = transaction.atomic(using=self.database) if in_block else nullcontext()
         ours, id = client(self.database), int(result_id)
         try:
-            with block:
+            # A job that does not exist must not break the caller's transaction.
+            with savepoint(self.database):
                 return ours.get_job(id), ours.job_attempts(id, 1000)[::-1]
         except UnknownJob:
             return None, []

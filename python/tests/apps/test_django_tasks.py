@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import unittest
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -149,6 +150,71 @@ def test_without_autocommit(shop: Shop) -> None:
         transaction.commit()
     finally:
         transaction.set_autocommit(True)
+    assert job_count(shop) == 1
+
+
+def test_a_result_that_does_not_exist_without_autocommit(shop: Shop) -> None:
+    from django.db import transaction
+    from shop.models import Order
+    from shop.tasks import add
+
+    from pgbaton.django._framework import TaskResultDoesNotExist
+
+    transaction.set_autocommit(False)
+    try:
+        Order.objects.create()
+        with pytest.raises(TaskResultDoesNotExist):
+            add.get_result("123456789")
+        Order.objects.create()  # the transaction goes on
+        transaction.commit()
+    finally:
+        transaction.set_autocommit(True)
+    assert Order.objects.count() == 2
+
+
+@pytest.mark.parametrize("health_checks", [False, True])
+def test_a_connection_that_was_lost_is_opened_again(
+    health_checks: bool, shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after an error of the ORM, also in a process that does nothing but enqueue."""
+    from django.core.signals import request_finished, request_started
+    from django.db import connection
+    from shop.tasks import add
+
+    monkeypatch.setitem(connection.settings_dict, "CONN_MAX_AGE", None)
+    monkeypatch.setitem(connection.settings_dict, "CONN_HEALTH_CHECKS", health_checks)
+    connection.close()
+
+    def request(step: str) -> None:
+        request_started.send(None)
+        if step == "lose":
+            add.enqueue(1)
+            pid = connection.connection.info.backend_pid
+            shop.execute("select pg_terminate_backend(%s, 5000)", [pid])
+        elif step == "notice":
+            with pytest.raises(psycopg.OperationalError):
+                add.enqueue(2)
+        else:
+            add.enqueue(3)
+        request_finished.send(None)
+
+    for step in ["lose", "find"] if health_checks else ["lose", "notice", "find"]:
+        request(step)
+    assert job_count(shop) == 2
+
+
+def test_where_a_test_may_not_query_it_may_not_enqueue(shop: Shop) -> None:
+    from django.test import SimpleTestCase
+    from shop.tasks import add
+
+    class Plain(SimpleTestCase):
+        def runTest(self) -> None:
+            with pytest.raises(AssertionError, match="not allowed in SimpleTestCase"):
+                add.enqueue(2)
+
+    add.enqueue(1)  # so that there is a connection
+    outcome = unittest.TestSuite([Plain()]).run(unittest.TestResult())  # sets the class up, too
+    assert (outcome.testsRun, outcome.failures, outcome.errors) == (1, [], [])
     assert job_count(shop) == 1
 
 

@@ -11,8 +11,9 @@ from typing import Any
 
 import psycopg
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 
-from pgbaton import Client
+from pgbaton import Client, IncompatibleServer
 
 Shop = psycopg.Connection[Any]
 
@@ -243,6 +244,9 @@ def wait_until_finished(result: Any) -> None:
     [
         ({"backend": "none"}, "none"),
         ({"queue": ["none"]}, "does not have"),
+        ({"health": "8080"}, "health is '8080'"),
+        ({"health": "192.0.2.1:80"}, "health cannot listen"),
+        ({"shutdown_timeout": float("nan")}, "NaN"),
     ],
     ids=str,
 )
@@ -253,11 +257,63 @@ def test_the_command_says_what_is_wrong(options: Any, said: str, site: str) -> N
         call_command("pgbaton_worker", **options)
 
 
+def test_without_a_database_the_command_says_so(site: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from django.core.management import CommandError, call_command
+    from django.db import connection
+
+    monkeypatch.setitem(connection.settings_dict, "PORT", "1")
+    with pytest.raises(CommandError, match="connection failed"):
+        call_command("pgbaton_worker", burst=True)
+
+
+def test_without_pgbaton_the_advice_is_djangos(
+    site: str, empty_dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from django.core.management import CommandError, call_command
+    from django.db import connection
+    from shop.tasks import add
+
+    connection.close()
+    monkeypatch.setitem(connection.settings_dict, "NAME", conninfo_to_dict(empty_dsn)["dbname"])
+    advice = "not installed in this database: run manage.py migrate$"
+    with pytest.raises(IncompatibleServer, match=advice):
+        add.enqueue(1)
+    with pytest.raises(CommandError, match=advice):
+        call_command("pgbaton_worker", burst=True)
+    connection.close()
+
+
+def test_the_worker_has_the_role_that_django_assumes(
+    shop: Shop, site: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from django.db import connection
+    from shop.tasks import add
+
+    from pgbaton.django._worker import make_worker
+
+    app, login = "shop app \\ test", "pgbaton_test_login"
+    shop.execute(
+        f"""create role "{app}" in role pgbaton_producer, pgbaton_worker, pgbaton_monitor;
+        create role {login} noinherit login password 'x' in role "{app}" """
+    )
+    try:
+        connection.close()
+        given = {"USER": login, "PASSWORD": "x"}
+        given["OPTIONS"] = {"assume_role": app, "options": "-c application_name=theirs"}
+        for name, value in given.items():
+            monkeypatch.setitem(connection.settings_dict, name, value)
+        add.enqueue(1)
+        assert make_worker().run(burst=True).completed == 1
+    finally:
+        connection.close()
+        shop.execute(f'drop role {login}; drop role "{app}"')
+
+
 def test_a_queue_that_is_missing(shop: Shop) -> None:
     from django.core.management import CommandError, call_command
 
     shop.execute("select pgbaton.drop_queue('mail')")
-    with pytest.raises(CommandError, match="run manage"):
+    with pytest.raises(CommandError, match=r'^queue "mail" does not exist .*: name it'):
         call_command("pgbaton_worker", queue=["mail"], burst=True)
     call_command("migrate", verbosity=0)
     with Client(connection=shop) as client:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+import psycopg
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from pgbaton._text import sentence
+from pgbaton.django._connections import what_to_run
 from pgbaton.django._worker import make_worker
 from pgbaton.errors import IncompatibleServer, UnknownQueue
 
@@ -56,10 +59,15 @@ class Command(BaseCommand):
         try:
             counts = worker.run(burst=options["burst"], health=options["health"])
         except IncompatibleServer as error:
-            raise CommandError(f"{error}: run manage.py migrate") from error
+            raise CommandError(what_to_run(error)) from error
         except UnknownQueue as error:
             raise CommandError(
-                f"{error}: name it in QUEUES of the setting TASKS and run manage.py migrate"
+                f"{sentence(error)}: name it in QUEUES of the setting TASKS and run manage.py"
+                " migrate"
             ) from error
+        except psycopg.Error as error:
+            raise CommandError(sentence(error)) from error
+        except (OSError, ValueError) as error:  # of health
+            raise CommandError(str(error)) from error
         if options["burst"] and counts.failed:
             raise CommandError(f"{counts.failed} tasks failed")
