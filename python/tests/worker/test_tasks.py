@@ -13,8 +13,10 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 from uuid import UUID, uuid4
+from zoneinfo import ZoneInfo
 
 import app_tasks
+import attrs
 import psycopg
 import pydantic
 import pytest
@@ -210,6 +212,103 @@ def test_what_would_not_come_back_is_refused_by_the_caller(client: Client, value
     for call in (lambda: anything.job(value), lambda: anything.job(1, {"in": value})):
         with pytest.raises(BadArguments, match=r"argument 'values?' of anything"):
             call()
+
+
+@dataclass
+class Box:
+    content: Any
+
+
+@dataclass(eq=False)
+class Nameless:
+    number: int
+
+
+class Crate(pydantic.BaseModel):
+    content: Any = None
+    lock: pydantic.SecretStr = pydantic.SecretStr("")
+    note: str = pydantic.Field("", exclude=True)
+    _opened: int = pydantic.PrivateAttr(0)
+
+
+@attrs.define
+class Sack:
+    content: Any
+
+
+class Vector:
+    """Compares as arrays do: each comparison makes another one, which is neither true nor false."""
+
+    def __init__(self, *numbers: float) -> None:
+        self.numbers = numbers
+
+    def __eq__(self, other: object) -> Any:
+        return Vector()
+
+    def __bool__(self) -> bool:
+        raise ValueError("ambiguous")
+
+
+def opened() -> Crate:
+    crate = Crate()
+    crate._opened = 1
+    return crate
+
+
+CODEC = Codec()
+CODEC.add(Vector, lambda vector: list(vector.numbers), lambda numbers: Vector(*numbers))
+TWICE = datetime(2026, 10, 25, 2, 30, tzinfo=ZoneInfo("Europe/Berlin"))  # the clock says it twice
+
+
+def taking(kind: Any) -> Task[[Any], None]:
+    def take(value): ...
+
+    take.__annotations__["value"] = kind
+    return task("mail", codec=CODEC)(take)
+
+
+@pytest.mark.parametrize("kind", [Box, Crate, Sack])
+@pytest.mark.parametrize("content", [(1, 2), {1: 2}, date(2030, 1, 1), [{"a": (1,)}]], ids=repr)
+def test_what_would_not_come_back_within_an_object_is_refused_too(kind: Any, content: Any) -> None:
+    value = kind(content=content)
+    good = kind(content=[1, {"a": None}])
+    for hint, bad, fine in [
+        (kind, value, good),
+        (list[kind], [good, value], [good]),
+        (dict[str, kind], {"a": value}, {"a": good}),
+    ]:
+        with pytest.raises(BadArguments, match="would come back as"):
+            taking(hint).job(bad)
+        taking(hint).job(fine)
+
+
+@pytest.mark.parametrize("value", [Crate(lock=pydantic.SecretStr("x")), Crate(note="x")], ids=repr)
+def test_what_a_model_keeps_for_itself_is_refused(value: Crate) -> None:
+    with pytest.raises(BadArguments, match="would come back as"):
+        taking(Crate).job(value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        (datetime, TWICE),
+        (Nameless, Nameless(1)),
+        (Crate, opened()),
+        (Decimal, Decimal("NaN")),
+        (Vector, Vector(1, 2)),
+    ],
+    ids=repr,
+)
+def test_what_equals_no_other_one_is_taken_wherever_it_is(kind: Any, value: Any) -> None:
+    for hint, held in [
+        (kind, value),
+        (list[kind], [value]),
+        (tuple[kind, int], (value, 1)),
+        (dict[str, kind], {"a": value}),
+    ]:
+        one = taking(hint)
+        stored = one.arguments(one.job(held).get("payload"))["value"]
+        assert type(stored) is type(held)
 
 
 def test_what_mypy_refuses_is_refused_at_run_time_too(client: Client) -> None:
