@@ -130,7 +130,7 @@ def is_same(value: Any, other: Any) -> bool:
     """Whether a value came back as it was, as far as one can tell."""
     if is_equal(value, other):
         return True
-    kind: Any = type(value)
+    kind = type(value)
     if type(other) is not kind:
         return False
     if isinstance(value, datetime):  # in the hour that the clock repeats it equals none elsewhere
@@ -142,7 +142,11 @@ def is_same(value: Any, other: Any) -> bool:
     if names := fields_of(kind):
         return all(is_same(getattr(value, n, None), getattr(other, n, None)) for n in names)
     # Objects that equal no other one, NaN and arrays say nothing about it.
-    return kind.__eq__ is object.__eq__ or not is_equal(value, value)
+    return equals_itself_only(kind) or not is_equal(value, value)
+
+
+def equals_itself_only(kind: Any) -> bool:
+    return bool(kind.__eq__ is object.__eq__)
 
 
 def is_equal(value: Any, other: Any) -> bool:
