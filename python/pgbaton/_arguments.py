@@ -156,6 +156,24 @@ def not_what_is_wanted(value: object, wanted: str, way: str) -> TypeError:
     return TypeError(f"{reprlib.repr(value)} is not {wanted}: pass {way}")
 
 
+def there(value: Any, wanted: str, way: str) -> Any:
+    """The value, which must not be None."""
+    if value is None:
+        raise not_what_is_wanted(value, wanted, way)
+    return value
+
+
+def word(value: Any) -> str:
+    """A text that has to be there."""
+    return str(text(there(value, "a text", "a str")))
+
+
+def check_function(value: object, way: str) -> None:
+    """Raises TypeError unless it can be called."""
+    if not callable(value):
+        raise not_what_is_wanted(value, "a function", way)
+
+
 def check_duration(value: object, other_way: str = "") -> None:
     """Raises TypeError unless it is a timedelta or None."""
     if value is None or isinstance(value, timedelta):

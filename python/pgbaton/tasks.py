@@ -15,15 +15,20 @@ from pgbaton._arguments import (
     JobOptions,
     Json,
     NewJob,
+    argument,
+    check_boolean,
     check_duration,
+    check_function,
     check_options,
     integer,
+    not_what_is_wanted,
     several,
     text,
+    word,
 )
 from pgbaton._codec import DEFAULT_CODEC, Codec, stored
 from pgbaton._producers import AsyncTarget, Target, producer_of
-from pgbaton._runtime.outcomes import Rules
+from pgbaton._runtime.outcomes import Rules, check_rules
 from pgbaton.models import ClaimedJob
 
 __all__ = ["BadArguments", "Codec", "JobOptions", "Task", "task"]
@@ -314,16 +319,28 @@ def task(
 
     Raises:
         TypeError: the function takes arguments without a name, or the key others than it does,
-            or it is a task already; an option is unknown or of a wrong type.
+            or it is a task already; an option is unknown, or anything is of a wrong type.
     """
-    for words in (queue, name):
-        text(words)
-    earlier = tuple(several(aliases))
+    word(queue)
+    text(name)
+    earlier = tuple(map(word, several(aliases)))
     integer(memory_limit)
     check_duration(timeout)
     check_options(options)
+    check_rules(rules)
+    with argument("process"):
+        check_boolean(process)
+    with argument("codec"):
+        if not isinstance(codec, Codec | None):
+            raise not_what_is_wanted(codec, "a Codec", "one of a subclass")
+    with argument("key"):
+        if key is not None:
+            check_function(key, "one that makes it of arguments, as lambda order_id: order_id")
 
     def declare(function: Callable[P, R]) -> Task[P, R]:
+        check_function(function, "one with a name" if name is None else "one")
+        if name is None and not hasattr(function, "__name__"):
+            raise not_what_is_wanted(function, "a function with a name", "task(queue, name)")
         return Task(
             function,
             queue,

@@ -21,18 +21,21 @@ from pgbaton._arguments import (
     argument,
     check_boolean,
     check_duration,
+    check_function,
     integer,
     interval,
     not_what_is_wanted,
     several,
     text,
+    there,
+    word,
 )
 from pgbaton._codec import Encode, check_coder
 from pgbaton._runtime.coding import Coding, Decode
 from pgbaton._runtime.engine import POLL, Engine, Handlers
 from pgbaton._runtime.health import answering
 from pgbaton._runtime.hooks import Failure, Hooks, Life, as_context_manager
-from pgbaton._runtime.outcomes import Cancelled, Fail, Retry, Rules, Snooze
+from pgbaton._runtime.outcomes import Cancelled, Fail, Retry, Rules, Snooze, check_rules
 from pgbaton._runtime.running import Handler, RunningJob, current_job
 from pgbaton._runtime.settings import Counts, Settings
 from pgbaton.tasks import Task
@@ -126,7 +129,7 @@ class Worker:
         with argument("lease"):
             interval(lease)
         with argument("tags"):
-            own_tags = tuple(str(text(_there(tag, "a text", "a str"))) for tag in several(tags))
+            own_tags = tuple(map(word, several(tags)))
         if min(capacity, batch_size, *own.values()) < 1:
             raise ValueError(
                 f"capacity is {capacity}, batch_size is {batch_size}, queue_capacity is {own}:"
@@ -194,13 +197,19 @@ class Worker:
             ValueError: there is such a handler already, or a memory_limit without process.
             TypeError: the function cannot be run in that way.
         """
-        for words in (queue, job_type):
-            text(words)
+        word(queue)
+        text(job_type)
         integer(memory_limit)
         check_duration(timeout)
+        check_rules(rules)
+        with argument("process"):
+            check_boolean(process)
         check_process(process, memory_limit, rules)
 
         def register(function: Function) -> Function:
+            check_function(function, "one that takes a RunningJob")
+            if isinstance(function, Task):
+                raise not_what_is_wanted(function, "a handler", "it to Worker.add")
             kind = kind_of(function, process)
             handler = Handler(function, kind, timeout, memory_limit, rules)
             self._handlers.add(queue, job_type, self._coding.around(handler))
@@ -224,6 +233,8 @@ class Worker:
                 self._add(task)
 
     def _add(self, task: Task[..., Any]) -> None:
+        if not isinstance(task, Task):
+            raise not_what_is_wanted(task, "a task", "what @task(queue) made, or a module with it")
         if task.function in self._added:
             return
         task.check()
@@ -250,6 +261,7 @@ class Worker:
         Returns:
             Callable: the hook as it is.
         """
+        check_function(hook, "one that takes a RunningJob and yields once")
         self._hooks.around.append(as_context_manager(hook))
         return hook
 
@@ -264,6 +276,7 @@ class Worker:
         Returns:
             Callable: the hook as it is.
         """
+        check_function(hook, "one that takes a Failure")
         self._hooks.on_error.append(hook)
         return hook
 
@@ -277,6 +290,7 @@ class Worker:
         Returns:
             Callable: the hook as it is.
         """
+        check_function(hook, "one that takes a Failure")
         self._hooks.on_failed_for_good.append(hook)
         return hook
 
@@ -294,6 +308,7 @@ class Worker:
         Raises:
             ValueError: the worker has one already.
         """
+        check_function(make, "one that yields once")
         if self._hooks.lifespan is not None:
             raise ValueError("the worker has a lifespan already: enter both in one")
         self._hooks.lifespan = as_context_manager(make)
@@ -477,16 +492,9 @@ def _capacities(given: Mapping[str, int] | None) -> dict[str, int]:
         if not isinstance(given, Mapping | None):
             raise not_what_is_wanted(given, "an object", "a dict of numbers by queue")
         for queue, number in (given or {}).items():
-            text(_there(queue, "a text", "a str"))
-            integer(_there(number, "an integer", "an int"))
+            word(queue)
+            integer(there(number, "an integer", "an int"))
     return dict(given or {})
-
-
-def _there(value: Any, wanted: str, way: str) -> Any:
-    """The value, which must not be None."""
-    if value is None:
-        raise not_what_is_wanted(value, wanted, way)
-    return value
 
 
 def _check_words(**given: str | None) -> None:
@@ -498,13 +506,13 @@ def _check_words(**given: str | None) -> None:
 def _check_numbers(**given: int) -> None:
     for name, value in given.items():
         with argument(name):
-            integer(_there(value, "an integer", "an int"))
+            integer(there(value, "an integer", "an int"))
 
 
 def _check_durations(**given: timedelta) -> None:
     for name, value in given.items():
         with argument(name):
-            check_duration(_there(value, "a duration", "a timedelta"))
+            check_duration(there(value, "a duration", "a timedelta"))
 
 
 def _check_switches(**given: bool) -> None:

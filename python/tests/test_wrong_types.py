@@ -11,6 +11,7 @@ import reprlib
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, time, timedelta
 from enum import Enum
+from functools import partial
 from typing import Any, get_type_hints
 from uuid import UUID
 
@@ -18,7 +19,18 @@ import psycopg
 import pytest
 from psycopg_pool import AsyncConnectionPool, ConnectionPool
 
-from pgbaton import AsyncClient, Client, Codec, JobOptions, Retry, RunningJob, Snooze, Worker, task
+from pgbaton import (
+    AsyncClient,
+    Client,
+    Codec,
+    Fail,
+    JobOptions,
+    Retry,
+    RunningJob,
+    Snooze,
+    Worker,
+    task,
+)
 from pgbaton._arguments import _OPTIONS, NewJob
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
@@ -214,6 +226,28 @@ WORKERS: dict[str, Callable[[], Any]] = {
     "delay of a call": lambda: a_task.using(delay=5),  # type: ignore[arg-type]
     "tags of a task": lambda: task("mail", tags="ab"),
     "attempts of a task": lambda: task("mail", max_attempts="5"),  # type: ignore[arg-type]
+    "no queue": lambda: Worker().handler(None),  # type: ignore[arg-type]
+    "no queue of a task": lambda: task(None),  # type: ignore[arg-type]
+    "alias of a task": lambda: task("mail", aliases=[None]),  # type: ignore[list-item]
+    "handler": lambda: Worker().handler("mail")(5),  # type: ignore[type-var]
+    "a task as handler": lambda: Worker().handler("mail")(a_task),
+    "process": lambda: Worker().handler("mail", process="yes"),  # type: ignore[arg-type]
+    "process of a task": lambda: task("mail", process="yes"),  # type: ignore[arg-type]
+    "function of a task": lambda: task("mail")(5),  # type: ignore[arg-type]
+    "function without a name": lambda: task("mail")(partial(a_handler)),
+    "key of a task": lambda: task("mail", key="order 17"),  # type: ignore[arg-type]
+    "codec of a task": lambda: task("mail", codec=str),  # type: ignore[arg-type]
+    "rules": lambda: task("mail", rules=[Fail()]),  # type: ignore[arg-type]
+    "rules of a handler": lambda: Worker().handler("mail", rules=Fail()),  # type: ignore[arg-type]
+    "several types in a rule": lambda: task("mail", rules={(KeyError, OSError): Fail()}),  # type: ignore[dict-item]
+    "a rule by name": lambda: task("mail", rules={"KeyError": Fail()}),  # type: ignore[dict-item]
+    "what a rule says": lambda: task("mail", rules={KeyError: "fail"}),  # type: ignore[dict-item]
+    "around": lambda: Worker().around(5),  # type: ignore[type-var]
+    "on_error": lambda: Worker().on_error("log"),  # type: ignore[type-var]
+    "on_failed_for_good": lambda: Worker().on_failed_for_good(None),  # type: ignore[type-var]
+    "lifespan": lambda: Worker().lifespan(object()),  # type: ignore[type-var]
+    "add": lambda: Worker().add(a_handler),  # type: ignore[arg-type]
+    "add by name": lambda: Worker().add("shop.tasks"),  # type: ignore[arg-type]
     "snooze": lambda: Snooze(5),  # type: ignore[arg-type]
     "retry": lambda: Retry("busy", after=5),  # type: ignore[arg-type]
 }

@@ -11,7 +11,15 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from pgbaton._arguments import Interval, Json, interval, result_value
+from pgbaton._arguments import (
+    Interval,
+    Json,
+    argument,
+    check_function,
+    interval,
+    not_what_is_wanted,
+    result_value,
+)
 
 log = logging.getLogger("pgbaton.worker")
 
@@ -133,6 +141,20 @@ def of_error(error: BaseException, rules: Rules | None = None) -> Outcome:
     if not isinstance(error, Retry):
         report = cleaned("".join(traceback.format_exception(error)[-30:]))
     return Failed(message_of(error), permanent, retry_in, report, error)
+
+
+def check_rules(rules: Rules | None) -> None:
+    """Raises what is wrong with them: a rule that fits nothing would go unnoticed."""
+    if rules is None:
+        return
+    with argument("rules"):
+        if not isinstance(rules, Mapping):
+            raise not_what_is_wanted(rules, "an object", "a dict of rulings by exception type")
+        for kind, rule in rules.items():
+            if not (isinstance(kind, type) and issubclass(kind, BaseException)):
+                raise not_what_is_wanted(kind, "a type of exceptions", "a class, each of its own")
+            if rule is not None and not isinstance(rule, Ruling):
+                check_function(rule, "a Fail, Retry or Snooze, or a function that makes one")
 
 
 def ruling_of(error: BaseException, rules: Rules) -> Ruling | None:
