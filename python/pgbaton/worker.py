@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import os
 import pickle
 import secrets
@@ -34,7 +33,13 @@ from pgbaton._codec import Encode, check_coder
 from pgbaton._runtime.coding import Coding, Decode
 from pgbaton._runtime.engine import POLL, Engine, Handlers
 from pgbaton._runtime.health import answering
-from pgbaton._runtime.hooks import Failure, Hooks, Life, as_context_manager
+from pgbaton._runtime.hooks import (
+    Failure,
+    Hooks,
+    Life,
+    as_context_manager,
+    is_asynchronous,
+)
 from pgbaton._runtime.outcomes import Cancelled, Fail, Retry, Rules, Snooze, check_rules
 from pgbaton._runtime.running import Handler, RunningJob, current_job
 from pgbaton._runtime.settings import Counts, Settings
@@ -544,7 +549,7 @@ def check_process(process: bool, memory_limit: int | None, rules: Rules | None) 
 
 
 def kind_of(function: Any, process: bool) -> str:
-    is_async = any(map(inspect.iscoroutinefunction, (function, function.__call__)))
+    is_async = is_asynchronous(function)
     if not process:
         return "async" if is_async else "thread"
     if is_async:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import inspect
 import logging
 import random
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
@@ -24,7 +23,7 @@ from pgbaton._listening.waiting import happens
 from pgbaton._runtime.acknowledger import Acknowledger
 from pgbaton._runtime.calling import run_async, run_sync, run_within
 from pgbaton._runtime.connection import BoundConnection
-from pgbaton._runtime.hooks import Failure, Hooks, Life, Observer
+from pgbaton._runtime.hooks import Failure, Hooks, Life, Observer, is_asynchronous
 from pgbaton._runtime.outcomes import (
     Completed,
     Failed,
@@ -696,10 +695,13 @@ class Engine:
 
     async def _tell(self, observer: Observer, failure: Failure) -> None:
         """Whatever it does, the job has failed already."""
-        if inspect.iscoroutinefunction(observer):
+        if is_asynchronous(observer):
+            task = asyncio.current_task()
             try:
                 await observer(failure)
-            except Exception:
+            except BaseException as error:  # SystemExit would end the loop
+                if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
+                    raise
                 log_hook(observer)
         else:
             told: asyncio.Future[Outcome] = self._loop.create_future()

@@ -58,6 +58,11 @@ class Hooks:
         return [*self.on_error, *(self.on_failed_for_good if failure.is_final else ())]
 
 
+def is_asynchronous(function: Any) -> bool:
+    """Whether a call of it has to be awaited; also that of an object."""
+    return any(map(inspect.iscoroutinefunction, (function, function.__call__)))
+
+
 def as_context_manager(function: Callable[..., Any]) -> Callable[..., Surrounding]:
     """A generator function needs no decorator of contextlib."""
     if inspect.isasyncgenfunction(function):
@@ -115,7 +120,18 @@ class Elsewhere:
         return await self._surrounding.__aexit__(*error)
 
     def _wait_for(self, work: Coroutine[Any, Any, Any]) -> Any:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+        result, error = asyncio.run_coroutine_threadsafe(_caught(work), self._loop).result()
+        if error is not None:
+            raise error
+        return result
+
+
+async def _caught(work: Coroutine[Any, Any, Any]) -> tuple[Any, BaseException | None]:
+    """Its result, or what would end the loop if it were raised there, as sys.exit does."""
+    try:
+        return await work, None
+    except (SystemExit, KeyboardInterrupt) as error:
+        return None, error
 
 
 class Life:

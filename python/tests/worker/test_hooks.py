@@ -118,6 +118,33 @@ def test_a_hook_that_fails_fails_the_attempt(client: Client, worker: Worker, kin
     assert "no context" in (client.get_job(job_id).error_message or "")
 
 
+@pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt, asyncio.CancelledError])
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("way", ["plain", "awaited"])
+@pytest.mark.parametrize("kind", ["async", "thread"])
+def test_whatever_a_hook_raises_ends_the_attempt_only(
+    client: Client, worker: Worker, kind: str, way: str, when: str, error: type[BaseException]
+) -> None:
+    def fail(now: str) -> None:
+        if now == when:
+            raise error
+
+    def plain(job: RunningJob) -> Iterator[None]:
+        fail("before")
+        yield
+        fail("after")
+
+    async def awaited(job: RunningJob) -> AsyncIterator[None]:
+        fail("before")
+        yield
+        fail("after")
+
+    worker.around(plain if way == "plain" else awaited)
+    handle(worker, kind, work)
+    job_id = run(client, worker, "a", "failed")
+    assert error.__name__ in (client.get_job(job_id).error_message or "")
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_hook_may_take_an_exception_for_its_own(
     client: Client, worker: Worker, kind: str
@@ -234,28 +261,41 @@ def test_control_flow_is_no_failure(client: Client, worker: Worker) -> None:
     assert observed.errors == []
 
 
-@pytest.mark.parametrize("kind", ["async", "plain"])
+class Broken:
+    """Observers of each kind that raise."""
+
+    def __init__(self, error: type[BaseException]) -> None:
+        self.error = error
+
+    def plain(self, failure: Failure) -> None:
+        raise self.error
+
+    async def awaited(self, failure: Failure) -> None:
+        raise self.error
+
+    async def __call__(self, failure: Failure) -> None:
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    "error", [KeyError, SystemExit, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError]
+)
+@pytest.mark.parametrize("kind", ["plain", "awaited", "object"])
 def test_an_observer_that_fails_harms_nobody(
-    client: Client, worker: Worker, caplog: pytest.LogCaptureFixture, kind: str
+    client: Client,
+    worker: Worker,
+    caplog: pytest.LogCaptureFixture,
+    kind: str,
+    error: type[BaseException],
 ) -> None:
-    if kind == "plain":
-
-        @worker.on_error
-        def broken(failure: Failure) -> None:
-            raise SystemExit
-
-    else:
-
-        @worker.on_error
-        async def broken_too(failure: Failure) -> None:
-            raise KeyError
-
+    broken = Broken(error)
+    worker.on_error(broken if kind == "object" else getattr(broken, kind))
     observed = Observed(worker)
     handle(worker, "thread", work)
     run(client, worker, "raise", "failed")
     assert len(observed.errors) == len(observed.last) == 1
     [record] = [r for r in caplog.records if r.__dict__.get("pgbaton_event") == "hook"]
-    assert "broken" in record.getMessage()
+    assert "Broken" in record.getMessage()
     assert record.exc_info
 
 
