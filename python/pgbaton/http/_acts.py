@@ -125,13 +125,7 @@ def where_to(action: str, body: dict[str, Any]) -> dict[str, Any]:
 
 async def started_at(state: State, before: str) -> datetime:
     """When the first step was asked for, by the clock of the database."""
-    if before:
-        return instant_of("before", before)
-    async with state.connection() as connection:
-        cursor = await connection.execute("select clock_timestamp()")
-        [(now,)] = await cursor.fetchall()
-        assert isinstance(now, datetime)
-        return now
+    return instant_of("before", before) if before else await state.clock()
 
 
 def stopping_at(before: datetime, action: str, search: JobSearch) -> JobSearch:

@@ -69,11 +69,12 @@ async def _lifespan(app: Starlette) -> AsyncIterator[None]:
     running = Gateway(app.state.settings)
     app.state.gateway = running
     await running.clients.pool.open()
-    cleanup = asyncio.create_task(_clean_up(running))
+    besides = [asyncio.create_task(_clean_up(running)), asyncio.create_task(running.remember())]
     try:
         yield
     finally:
-        cleanup.cancel()
+        for task in besides:
+            task.cancel()
         await running.close()
 
 

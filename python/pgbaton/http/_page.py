@@ -19,7 +19,7 @@ from pgbaton.http._rights import rights_of
 from pgbaton.http._routes import Route
 from pgbaton.http._search import search_of
 from pgbaton.http._state import state_of
-from pgbaton.http._watch import Watch, for_browser
+from pgbaton.http._watch import for_browser
 from pgbaton.models import JobState
 
 STATIC = Path(__file__).parent / "static"
@@ -39,10 +39,7 @@ LAID_OUT = ("payload", "result")
 async def live(request: Request) -> Response:
     """GET /ui/live"""
     state = state_of(request)
-    watches = state.gateway.watches
-    if state.caller.name not in watches:
-        watches[state.caller.name] = Watch(state.client, state.settings.refresh)
-    return Events(watches[state.caller.name].pictures())
+    return Events(state.gateway.watch(state.caller).pictures())
 
 
 async def job(request: Request) -> Response:

@@ -46,11 +46,12 @@ order by 1
 
 
 async def rights_of(state: State) -> dict[str, Any]:
-    """The calls that the caller may make, and the queues to which grants narrow it (None: all)."""
+    """The calls that the caller may make, the queues to which grants narrow it (None: all), now."""
     async with state.connection() as connection:
         cursor = await connection.execute(ALLOWED, [list(CALLS)])
         calls = [name for (name,) in await cursor.fetchall()]
-    return {"calls": calls, "queues": await narrowed_to(state)}
+    at = (await state.clock()).isoformat()
+    return {"calls": calls, "queues": await narrowed_to(state), "at": at}
 
 
 async def narrowed_to(state: State) -> list[str] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import datetime
 from typing import Any
 
 import psycopg
@@ -80,3 +81,11 @@ class Clients:
 
     def pool_of(self, caller: Caller) -> RolePool:
         return RolePool(self.pool, caller.role)
+
+    async def clock_of(self, caller: Caller) -> datetime:
+        """What time it is in the database."""
+        async with self.pool_of(caller).connection() as connection:
+            cursor = await connection.execute("select clock_timestamp()")
+            [(now,)] = await cursor.fetchall()
+            assert isinstance(now, datetime)
+            return now

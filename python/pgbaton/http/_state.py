@@ -6,6 +6,7 @@ import asyncio
 import time
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 import psycopg
@@ -16,7 +17,7 @@ from pgbaton._listening.listener import Listener, watchful
 from pgbaton.http._hub import Hub, Stream
 from pgbaton.http._roles import Clients
 from pgbaton.http._settings import Caller, Settings
-from pgbaton.http._watch import Watch
+from pgbaton.http._watch import BETWEEN, Watch
 from pgbaton.models import ClaimedJob
 
 
@@ -109,6 +110,26 @@ class Gateway:
         """Names of queues come from outside: only those with streams are kept."""
         self.hubs = {key: hub for key, hub in self.hubs.items() if not hub.is_idle}
 
+    def watch(self, caller: Caller) -> Watch:
+        """What the page of that caller shows."""
+        if caller.name not in self.watches:
+            self.watches[caller.name] = Watch(
+                self.clients.of(caller),
+                self.settings.refresh,
+                lambda: self.clients.clock_of(caller),
+            )
+        return self.watches[caller.name]
+
+    async def remember(self) -> None:
+        """Looks for the charts of pages that are opened later, without end."""
+        callers = [self.settings.anyone]
+        if self.settings.callers is not None:
+            callers = list(self.settings.callers.values())
+        while True:
+            for caller in callers:
+                await self.watch(caller).look_back()
+            await asyncio.sleep(BETWEEN)
+
     def end_streams(self) -> None:
         """From a signal handler: readers see a whole answer, not one that breaks off."""
         self._loop.call_soon_threadsafe(self._end_streams)
@@ -143,6 +164,10 @@ class State:
 
     def connection(self) -> AbstractAsyncContextManager[psycopg.AsyncConnection[Any]]:
         return self.gateway.clients.pool_of(self.caller).connection()
+
+    async def clock(self) -> datetime:
+        """What time it is in the database."""
+        return await self.gateway.clients.clock_of(self.caller)
 
     @property
     def claims(self) -> Claims:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable
-from datetime import timedelta
+from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
 import psycopg
@@ -23,6 +22,13 @@ MOST_COUNTED = 10_000
 HOUR = 3600
 STEP = 10
 """Seconds between two points of a chart."""
+BETWEEN = 60.0
+"""Seconds between two looks while no page is open."""
+REFUSALS = ("42501", "PB009")
+
+
+Clock: TypeAlias = Callable[[], Awaitable[datetime]]
+"""Says what time it is in the database: the page goes by that, too."""
 
 
 class Past:
@@ -32,7 +38,12 @@ class Past:
         self._ages: Series = {}
         self._counts: Series = {}
 
-    def note(self, picture: dict[str, Any], now: float) -> None:
+    def note(self, picture: dict[str, Any]) -> None:
+        if picture["at"] is None:
+            return
+        now = picture["at"].timestamp()
+        if "rows" in picture["queues"]:
+            self._forget_all_but({live.queue for live in picture["queues"]["rows"]})
         for live in picture["queues"].get("rows", ()):
             age = live.oldest_ready_age
             seconds = 0.0 if age is None else age.total_seconds()
@@ -41,6 +52,11 @@ class Past:
             if total.counted_at is not None:
                 at = total.counted_at.timestamp()
                 remember(self._counts, total.queue, (at, total.enqueued, total.completed))
+
+    def _forget_all_but(self, queues: set[str]) -> None:
+        for series in (self._ages, self._counts):
+            for queue in series.keys() - queues:
+                del series[queue]
 
     def told(self) -> dict[str, Any]:
         """Without what stayed as it was."""
@@ -73,19 +89,25 @@ def moving(series: Series) -> dict[str, list[tuple[float, ...]]]:
 class Watch:
     """Looks at the queues for all pages of one caller, while there are any."""
 
-    def __init__(self, client: AsyncClient, every: float) -> None:
+    def __init__(self, client: AsyncClient, every: float, clock: Clock) -> None:
         self._client = client
         self._every = every
+        self._clock = clock
         self._pages: set[asyncio.Event] = set()
         self._task: asyncio.Task[None] | None = None
         self._latest: bytes | None = None
         self._has_ended = False
+        self._may_look = True
         self._past = Past()
 
     def end(self) -> None:
         self._has_ended = True
         for page in self._pages:
             page.set()
+
+    def told(self) -> dict[str, Any]:
+        """What was seen before."""
+        return self._past.told()
 
     async def pictures(self) -> AsyncIterator[bytes]:
         """The latest picture whenever there is a new one; who reads slowly misses some."""
@@ -94,7 +116,7 @@ class Watch:
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._look())
         try:
-            yield event("past", self._past.told())
+            yield event("past", self.told())
             while not self._has_ended:
                 await happens(new, 60)
                 new.clear()
@@ -106,27 +128,51 @@ class Watch:
     async def _look(self) -> None:
         sees_limits = True
         while self._pages and not self._has_ended:
-            seen = await picture(self._client, self._every, sees_limits)
+            seen = await picture(self._client, self._every, sees_limits, self._clock)
             # Who may only monitor is refused: that is not asked for again.
             sees_limits = sees_limits and seen["limits"].get("code") != "42501"
-            self._past.note(seen, time.time())
+            self._past.note(seen)
             self._latest = event("picture", seen)
             for page in self._pages:
                 page.set()
             await asyncio.sleep(self._every)
         self._latest = None
 
+    async def look_back(self) -> None:
+        """For the charts of a page that is opened later; while one is open it looks itself."""
+        if self._pages or not self._may_look:
+            return
+        found = await figures(self._client, timedelta(seconds=BETWEEN), self._clock)
+        self._may_look = found["queues"].get("code") not in REFUSALS
+        self._past.note(found)
+
 
 def event(name: str, content: dict[str, Any]) -> bytes:
     return f"event: {name}\ndata: {write(for_browser(content))}\n\n".encode()
 
 
-async def picture(client: AsyncClient, every: float, with_limits: bool) -> dict[str, Any]:
-    """All that the page shows at once; what the caller may not see says so."""
+async def figures(client: AsyncClient, max_age: timedelta, clock: Clock) -> dict[str, Any]:
+    """What charts are drawn of."""
     return {
-        "limits": await seen(client.list_queue_limits()) if with_limits else {},
         "queues": await seen(client.live_stats(most=MOST_COUNTED)),
-        "totals": await seen(client.job_totals(max_age=timedelta(seconds=2 * every))),
+        "totals": await seen(client.job_totals(max_age=max_age)),
+        "at": await told(clock),
+    }
+
+
+async def told(clock: Clock) -> datetime | None:
+    try:
+        return await clock()
+    except psycopg.Error:
+        return None  # and everything else says why
+
+
+async def picture(
+    client: AsyncClient, every: float, with_limits: bool, clock: Clock
+) -> dict[str, Any]:
+    """All that the page shows at once; what the caller may not see says so."""
+    return await figures(client, timedelta(seconds=2 * every), clock) | {
+        "limits": await seen(client.list_queue_limits()) if with_limits else {},
         "workers": await seen(client.list_workers()),
         "health": await seen(client.health()),
     }

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
+from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Any
 
 import psycopg
@@ -11,7 +13,8 @@ import pytest
 from serving import Served
 
 from pgbaton import Client
-from pgbaton.http import _watch
+from pgbaton.http import _state, _watch
+from pgbaton.http._settings import Settings
 
 NONE = dict.fromkeys(
     (
@@ -187,8 +190,11 @@ def test_limits_that_are_refused_are_not_asked_for_again() -> None:
             self.asked += 1
             raise psycopg.errors.InsufficientPrivilege("not yours")
 
+    async def clock() -> datetime:
+        return datetime(2030, 1, 1, tzinfo=UTC)
+
     async def look(eye: Any) -> None:
-        pictures = _watch.Watch(eye, 0.01).pictures()
+        pictures = _watch.Watch(eye, 0.01, clock).pictures()
         for _ in range(5):
             await anext(pictures)
         await pictures.aclose()  # type: ignore[attr-defined]
@@ -196,3 +202,51 @@ def test_limits_that_are_refused_are_not_asked_for_again() -> None:
     eye = Eye()
     asyncio.run(look(eye))
     assert eye.asked == 1
+
+
+def test_charts_begin_before_any_page_was_opened(
+    gateway_dsn: str, client: Client, queue: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_state, "BETWEEN", 0.05)
+
+    async def past() -> dict[str, list[list[float]]]:
+        gateway = _state.Gateway(Settings(gateway_dsn))
+        await gateway.clients.pool.open()
+        looking = asyncio.create_task(gateway.remember())
+        watch = gateway.watch(gateway.settings.anyone)
+        try:
+            while not watch.told()["ages"].get(queue):
+                client.enqueue_job(queue)
+                await asyncio.sleep(0.05)
+            return watch.told()["ages"]
+        finally:
+            looking.cancel()
+            await gateway.close()
+
+    points = asyncio.run(asyncio.wait_for(past(), 30))[queue]
+    assert len(points) >= 2
+    assert all(before[0] < after[0] for before, after in pairwise(points))
+
+
+def test_who_may_not_look_is_not_looked_for_again() -> None:
+    class Till:
+        asked = 0
+
+        async def live_stats(self, **_: object) -> list[object]:
+            self.asked += 1
+            raise psycopg.errors.lookup("42501")("not yours")
+
+        async def job_totals(self, **_: object) -> list[object]:
+            return []
+
+    async def clock() -> datetime:
+        return datetime(2030, 1, 1, tzinfo=UTC)
+
+    async def look(till: Any) -> None:
+        watch = _watch.Watch(till, 1, clock)
+        await watch.look_back()
+        await watch.look_back()
+
+    till = Till()
+    asyncio.run(look(till))
+    assert till.asked == 1

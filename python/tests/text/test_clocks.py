@@ -39,10 +39,8 @@ def test_no_call_is_made_by_the_wall_clock() -> None:
         if not LOOKS & set(path.relative_to(PACKAGE).parts)
         for call in wall_clocks(path)
     ]
-    # Workers of all machines wake at the same second of the minute, to share one maintenance. The
-    # points of the page's charts stand where the gateway saw them: nothing is decided by that.
-    known = ("_runtime/tender.py:", "http/_watch.py:")
-    assert [call for call in found if not call.startswith(known)] == []
+    # Workers of all machines wake at the same second of the minute, to share one maintenance.
+    assert [call for call in found if not call.startswith("_runtime/tender.py:")] == []
 
 
 class Wrong(datetime):

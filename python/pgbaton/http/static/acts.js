@@ -213,7 +213,8 @@ async function carryOut(step, count, past) {
       });
       return isAll ? result() : `Stopped. ${result()} The others are as they were.`;
     } catch (error) {
-      throw new Error(`${error.message} ${result()}`);
+      const last = error.isLost ? " The step that was under way may have been done, too." : "";
+      throw new Error(`${error.message.replace(/\.$/, "")}. ${result()}${last} The others are as they were.`);
     }
   });
 }

@@ -28,25 +28,35 @@ function closed() {
 
 export const REASON = { name: "reason", label: "Reason, for the audit", maxlength: 200 };
 
-let isStopped = false;
+// What takes more than a step. Several may go on: the bar and Stop are those of the one that began last.
+let going = [];
+
+function showGoing() {
+  const one = going.at(-1);
+  $("#work").hidden = one === undefined;
+  if (one === undefined) return;
+  const { word, total, done } = one;
+  setText($("#work-text"), `${word}: ${done.toLocaleString("en")}${total === null ? "" : ` of ${total.toLocaleString("en")}`}`);
+  const bar = $("#work progress");
+  if (total === null) bar.removeAttribute("value");
+  else Object.assign(bar, { max: Math.max(total, 1), value: done });
+}
 
 // Goes on step by step until it is done or the user stops it. `step` returns how far it is and whether there is more.
 export async function working(word, total, step) {
-  isStopped = false;
-  const bar = $("#work progress");
-  if (total === null) bar.removeAttribute("value");
-  else Object.assign(bar, { max: Math.max(total, 1), value: 0 });
+  const mine = { word, total, done: 0, isStopped: false };
   try {
     for (;;) {
       const { done, more } = await step();
-      setText($("#work-text"), `${word}: ${done.toLocaleString("en")}${total === null ? "" : ` of ${total.toLocaleString("en")}`}`);
-      if (total !== null) bar.value = done;
+      mine.done = done;
       if (!more) return true;
-      $("#work").hidden = false;
-      if (isStopped) return false;
+      if (mine.isStopped) return false;
+      if (!going.includes(mine)) going.push(mine);
+      showGoing();
     }
   } finally {
-    $("#work").hidden = true;
+    going = going.filter((one) => one !== mine);
+    showGoing();
   }
 }
 
@@ -61,5 +71,5 @@ function entered(event) {
 export function startAsking() {
   $("#ask-fields").addEventListener("keydown", entered);
   $("#ask").addEventListener("close", closed);
-  $("#work-stop").addEventListener("click", () => { isStopped = true; });
+  $("#work-stop").addEventListener("click", () => { if (going.length > 0) going.at(-1).isStopped = true; });
 }

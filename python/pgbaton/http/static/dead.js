@@ -1,20 +1,28 @@
 // Dead letters, the latest first.
-import { $, ago, counted, el, jobLink, keepRows, keyLine, note, number, scrolling, setCount, setText } from "./dom.js";
+import { $, ago, counted, el, jobLink, keepRows, keyLine, note, number, scrolling, setCount, setText, turns } from "./dom.js";
 import { askJson } from "./gateway.js";
 import { jobButtons, offerBulk } from "./acts.js";
 
 const PAGE = 20;
 let from = 0;
 let rows = [];
+const turn = turns();
 
 export async function loadDead() {
+  const isLast = turn();
   const section = $("#dead");
   const wanted = new URLSearchParams({ queue: $("#dead-queue").value, limit: PAGE + 1, offset: from });
   let found = [];
   try {
     found = await askJson(`/ui/dead?${wanted}`);
+    if (!isLast()) return;
+    if (found.length === 0 && from > 0) { // those of this page are gone
+      from = 0;
+      return loadDead();
+    }
     note(section, found.length === 0 ? "No job has failed for good." : "");
   } catch (error) {
+    if (!isLast()) return;
     note(section, error.message, true);
   }
   $("#dead-older").disabled = found.length <= PAGE;

@@ -68,6 +68,26 @@ export function setCount(section, count) {
   setText($(".count", section), count ? number(count) : "");
 }
 
+// Of what is asked for again before it was answered, only the last answer counts: an earlier one may come later.
+export function turns() {
+  let last = 0;
+  return () => {
+    last += 1;
+    const mine = last;
+    return () => mine === last;
+  };
+}
+
+// Time is that of the database, whatever the clock of this computer says. -------------------------
+
+let ahead = 0; // milliseconds
+
+export function setNow(instant) {
+  if (instant) ahead = Date.now() - Date.parse(instant);
+}
+
+export const now = () => Date.now() - ahead;
+
 // Words ----------------------------------------------------------------------------------------
 
 export function duration(seconds) {
@@ -85,7 +105,7 @@ export function duration(seconds) {
 }
 
 export function ago(instant) {
-  const seconds = (Date.now() - Date.parse(instant)) / 1000;
+  const seconds = (now() - Date.parse(instant)) / 1000;
   return seconds < -1 ? `in ${duration(-seconds)}` : duration(Math.max(0, seconds));
 }
 

@@ -1,12 +1,15 @@
 // Asking the gateway, and what this caller may do there.
-import { $, setText } from "./dom.js";
+import { $, setNow, setText } from "./dom.js";
 
 const token = () => sessionStorage.getItem("token");
+
+// `isLost`: what was asked for may have been done all the same.
+const failure = (text, isLost) => Object.assign(new Error(text), { isLost });
 
 export async function ask(path, options = {}) {
   const headers = { ...options.headers };
   if (token()) headers.Authorization = `Bearer ${token()}`;
-  const answer = await fetch(path, { ...options, headers }).catch(() => { throw new Error("the gateway cannot be reached"); });
+  const answer = await fetch(path, { ...options, headers }).catch(() => { throw failure("the gateway cannot be reached", true); });
   if (answer.status === 401) {
     signIn();
     throw new Error("a token is needed");
@@ -18,7 +21,7 @@ export async function askJson(path, options) {
   const answer = await ask(path, options);
   // A proxy between may answer in HTML.
   const body = await answer.json().catch(() => ({ error: `the gateway answered ${answer.status}, and no JSON` }));
-  if (!answer.ok || body.error) throw new Error(body.hint ? `${body.error}. ${body.hint}` : body.error);
+  if (!answer.ok || body.error) throw failure(body.hint ? `${body.error}. ${body.hint}` : body.error, answer.status >= 500);
   return body;
 }
 
@@ -44,6 +47,7 @@ let queues = null; // null: all
 
 export async function loadRights() {
   const mine = await askJson("/ui/me");
+  setNow(mine.at);
   calls = new Set(mine.calls);
   queues = mine.queues === null ? null : new Set(mine.queues);
   document.dispatchEvent(new Event("rights"));

@@ -1,5 +1,5 @@
 // Home: what is wrong, then queues that do something; those that do nothing are folded.
-import { $, button, counted, duration, el, keepRows, many, manyCounted, note, number, rate, setCount, setText, svg } from "./dom.js";
+import { $, button, counted, duration, el, keepRows, many, manyCounted, note, now, number, rate, setCount, setText, svg } from "./dom.js";
 import { may } from "./gateway.js";
 import { pauseButton } from "./acts.js";
 import { limitsButton, limitWords } from "./limits.js";
@@ -12,7 +12,7 @@ const DOING = ["pending", "scheduled", "waiting", "processing", "retrying", "dlq
 
 const ages = new Map(); // queue → [[second, age]]
 const counts = new Map(); // queue → [[second, enqueued, completed]]
-let earliest = Date.now() / 1000;
+let earliest = Infinity;
 let latest = []; // the queues as they were last seen
 let limits = null; // queue → its limits, of those that have some; null: they cannot be seen
 
@@ -39,8 +39,9 @@ export function showPast(past) {
 }
 
 function rememberAll(picture) {
-  const now = Date.now() / 1000;
-  for (const queue of picture.queues.rows ?? []) remember(ages, queue.queue, [now, queue.oldest_ready_age ?? 0]);
+  const at = now() / 1000;
+  earliest = Math.min(earliest, at);
+  for (const queue of picture.queues.rows ?? []) remember(ages, queue.queue, [at, queue.oldest_ready_age ?? 0]);
   for (const total of picture.totals.rows ?? []) {
     if (total.counted_at) {
       remember(counts, total.queue, [Date.parse(total.counted_at) / 1000, total.enqueued, total.completed]);
@@ -60,7 +61,7 @@ function rates(queue, column) {
 // Charts ---------------------------------------------------------------------------------------
 
 function draw(chart, lines) {
-  const end = Date.now() / 1000;
+  const end = now() / 1000;
   const span = Math.min(WINDOW, Math.max(LEAST_WINDOW, end - earliest));
   const most = Math.max(1e-9, ...lines.flatMap(([, points]) => points.map((point) => point[1])));
   for (const [name, points] of lines) {
@@ -171,6 +172,7 @@ function fold(queues) {
 
 function troubles(picture) {
   const checks = (picture.health.rows ?? []).filter((check) => check.status !== "ok" && check.check_name !== "failed jobs");
+  if (picture.health.error) checks.push({ status: "warn", check_name: "health", detail: `It cannot be asked: ${picture.health.error}` });
   const said = (check) => ({ isBad: check.status === "bad", weight: check.status === "bad" ? Infinity : 0, what: check.check_name, text: check.detail, links: [] });
   return [...checks.map(said), ...latest.map(troubleOf).filter(Boolean)].sort((one, other) => other.weight - one.weight);
 }

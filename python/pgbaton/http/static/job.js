@@ -1,5 +1,5 @@
 // One job: what it is, why it does not run, how its time went, its attempts, its payload.
-import { $, clock, duration, el, jobLink, number, scrolling, setText, svg } from "./dom.js";
+import { $, clock, duration, el, jobLink, now, number, scrolling, setText, svg, turns } from "./dom.js";
 import { askJson, may } from "./gateway.js";
 import { jobButtons, pauseKeyButton } from "./acts.js";
 import { jsonView } from "./json.js";
@@ -7,10 +7,14 @@ import { policyOf } from "./home.js";
 import { entryList } from "./lists.js";
 
 const KEYED = ["fifo", "singleton", "stately"];
+const turn = turns();
 let shownId = null;
+// The gateway sends no more of either kind (MOST_DEPENDENCIES).
+const MOST_OTHERS = 100;
 
 export async function openJob(id) {
   const where = $("#job-detail");
+  const isLast = turn();
   if (shownId !== id) where.replaceChildren(); // no button is that of another job
   $("#job-id").value = id;
   shownId = id;
@@ -18,9 +22,9 @@ export async function openJob(id) {
   try {
     const found = await askJson(`/ui/jobs/${encodeURIComponent(id)}`);
     const [isPaused, audit] = await Promise.all([keyIsPaused(found.job), auditOf(id, found.job)]);
-    if (shownId === id) where.replaceChildren(...detail({ ...found, isPaused, audit }));
+    if (isLast()) where.replaceChildren(...detail({ ...found, isPaused, audit }));
   } catch (error) {
-    if (shownId === id) where.replaceChildren(el("p", { class: "bad" }, error.message));
+    if (isLast()) where.replaceChildren(el("p", { class: "bad" }, error.message));
   }
 }
 
@@ -91,9 +95,11 @@ function others(dependencies, title, isMine, id) {
     one.resolution ? `${one.state}, ${one.resolution}` : one.state,
     one.is_settled ? "settled" : null,
   ].filter(Boolean).join(", ");
+  const more = mine.length >= MOST_OTHERS ? el("p", {}, `These are the first ${number(MOST_OTHERS)}; there may be more.`) : null;
   return [
     el("h3", {}, title),
     el("ul", { class: "others" }, ...mine.map((one) => el("li", {}, jobLink(one[id]), ` ${words(one)}`))),
+    more,
   ];
 }
 
@@ -103,7 +109,7 @@ function others(dependencies, title, isMine, id) {
 function stretches(job, failedAt, attempts) {
   const at = (instant) => Date.parse(instant);
   const end = job.finished_at ?? failedAt;
-  const until = end === null ? Date.now() : at(end);
+  const until = end === null ? now() : at(end);
   const runs = attempts.filter((attempt) => attempt.claimed_at !== null).reverse();
   const known = [];
   let from = at(job.created_at);
@@ -172,7 +178,7 @@ function happenings(job, failedAt) {
     [failedAt, `failed for good${error}`],
     [job.claimed_at, `claimed${by}, attempt ${job.attempt}`],
     [job.started_at, "started"],
-    [job.run_at, Date.parse(job.run_at) > Date.now() ? "will run" : "was due"],
+    [job.run_at, Date.parse(job.run_at) > now() ? "will run" : "was due"],
     [job.state === "active" || job.state === "cancelling" ? job.lease_until : null, "its lease ends"],
     [job.finished_at, `ended: ${job.resolution ? `${job.state}, ${job.resolution}` : job.state}`],
   ];

@@ -1,19 +1,25 @@
 // Keys that are blocked, and keys that somebody paused.
-import { $, ago, el, jobLink, keepRows, note, number, setCount, setText } from "./dom.js";
+import { $, ago, el, jobLink, keepRows, note, number, setText, turns } from "./dom.js";
 import { askJson, may } from "./gateway.js";
 import { jobButtons, pauseKeyButton } from "./acts.js";
 
 const MANY = 1000; // From here on list_blocked_keys may not count all that wait.
+// The gateway sends no more of them (MOST_PAUSED, MOST_BLOCKED_JOBS).
+const MOST_PAUSED = 1000;
+const MOST_WAITING = 100;
 // Where the pages begin that lead here, the one shown last.
 let places = [""];
 let nextAfter = null;
 let rows = [];
+const turn = turns();
 
 export async function loadBlocked() {
+  const isLast = turn();
   const section = $("#blocked");
   const wanted = new URLSearchParams({ queue: $("#blocked-queue").value, key: $("#blocked-key").value, after: places.at(-1) });
   try {
     const found = await askJson(`/ui/blocked?${wanted}`);
+    if (!isLast()) return;
     if (found.rows.length === 0 && found.next_after === null && places.length > 1) {
       places = [""];
       return loadBlocked();
@@ -21,6 +27,7 @@ export async function loadBlocked() {
     ({ rows, next_after: nextAfter } = found);
     note(section, said());
   } catch (error) {
+    if (!isLast()) return;
     [rows, nextAfter] = [[], null];
     note(section, error.message, true);
   }
@@ -28,8 +35,8 @@ export async function loadBlocked() {
   $("#blocked-before").disabled = places.length === 1;
   $("#blocked-next").disabled = nextAfter === null;
   showBlocked();
-  await loadPaused();
-  await loadBlockedJobs();
+  await loadPaused(isLast);
+  await loadBlockedJobs(isLast);
 }
 
 function said() {
@@ -75,17 +82,24 @@ function updateBlocked(row, blocked) {
 
 // Paused keys ----------------------------------------------------------------------------------
 
-async function loadPaused() {
+// A list that may have been cut says so.
+function countUpTo(section, rows, most, nothing = "") {
+  const isCut = rows.length >= most;
+  setText($(".count", section), rows.length === 0 ? "" : number(rows.length) + (isCut ? "+" : ""));
+  note(section, rows.length === 0 ? nothing : isCut ? `These are the first ${number(most)}; there may be more.` : "");
+}
+
+async function loadPaused(isLast) {
   const section = $("#paused");
   section.hidden = !may("list_paused_keys");
   if (section.hidden) return;
   try {
     const found = await askJson(`/ui/paused?${new URLSearchParams({ queue: $("#blocked-queue").value })}`);
+    if (!isLast()) return;
     keepRows($("table", section), found, (key) => `${key.queue}\n${key.singleton_key}`, makePaused, (row, key) => setText(row.cells[1], ago(key.paused_at)));
-    setCount(section, found.length);
-    note(section, found.length === 0 ? "No key is paused." : "");
+    countUpTo(section, found, MOST_PAUSED, "No key is paused.");
   } catch (error) {
-    note(section, error.message, true);
+    if (isLast()) note(section, error.message, true);
   }
 }
 
@@ -101,17 +115,19 @@ function makePaused(key) {
 
 // Jobs that wait for a job that failed, or ended otherwise than completed -------------------------
 
-async function loadBlockedJobs() {
+async function loadBlockedJobs(isLast) {
   const section = $("#blocked-jobs");
   let found = [];
   try {
     if (may("blocked_jobs")) found = await askJson(`/ui/blocked_jobs?${new URLSearchParams({ queue: $("#blocked-queue").value })}`);
-    note(section, "");
+    if (!isLast()) return;
+    countUpTo(section, found, MOST_WAITING);
   } catch (error) {
+    if (!isLast()) return;
+    setText($(".count", section), "");
     note(section, error.message, true);
   }
   section.hidden = found.length === 0 && !$(".nothing", section).textContent;
-  setCount(section, found.length);
   keepRows($("table", section), found, (job) => `${job.job_id} ${job.waits_for} ${job.state}`, makeBlockedJob, (row, job) => setText(row.cells[1], ago(job.blocked_since)));
 }
 

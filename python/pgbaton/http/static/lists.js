@@ -1,5 +1,5 @@
 // Workers, schedules, and the audit.
-import { $, ago, clock, el, jobLink, keepRows, note, number, setCount, setText } from "./dom.js";
+import { $, ago, clock, el, jobLink, keepRows, note, number, setCount, setText, turns } from "./dom.js";
 import { askJson, isNarrowed } from "./gateway.js";
 import { scheduleButtons } from "./acts.js";
 
@@ -33,15 +33,19 @@ function updateWorker(row, worker) {
 
 // Schedules ------------------------------------------------------------------------------------
 
+const scheduleTurn = turns();
+
 export async function loadSchedules() {
+  const isLast = scheduleTurn();
   const section = $("#schedules");
   try {
     const rows = await askJson("/ui/schedules");
+    if (!isLast()) return;
     setCount(section, rows.length);
     note(section, rows.length === 0 ? "There is no schedule." : "");
     keepRows($("table", section), rows, (schedule) => schedule.name, makeSchedule, updateSchedule);
   } catch (error) {
-    note(section, error.message, true);
+    if (isLast()) note(section, error.message, true);
   }
 }
 
@@ -78,16 +82,20 @@ function updateSchedule(row, schedule) {
 
 let nextBefore = null;
 let audited = [];
+const auditTurn = turns();
 
 export async function loadAudit(before = null) {
+  const isLast = auditTurn();
   const section = $("#audit");
   const wanted = new URLSearchParams({ queue: $("#audit-queue").value, before: before ?? "" });
   try {
     const found = await askJson(`/ui/audit?${wanted}`);
+    if (!isLast()) return;
     audited = before === null ? found.rows : [...audited, ...found.rows];
     nextBefore = found.next_before;
     note(section, audited.length === 0 ? "Nothing was done." : "");
   } catch (error) {
+    if (!isLast()) return;
     [audited, nextBefore] = [[], null];
     note(section, error.message, true);
   }

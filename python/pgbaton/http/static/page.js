@@ -1,5 +1,5 @@
 // The page: one view at a time, named by the address, drawn anew whenever the gateway sees something.
-import { $, el, setText } from "./dom.js";
+import { $, el, setNow, setText } from "./dom.js";
 import { live, loadRights, may } from "./gateway.js";
 import { startAsking } from "./asking.js";
 import { showHome, showPast, startHome } from "./home.js";
@@ -73,6 +73,7 @@ let seen = "";
 
 function show(picture) {
   const queues = picture.queues.rows ?? [];
+  setNow(picture.at);
   nameQueues(queues);
   showHome(picture);
   showWorkers(picture.workers);
