@@ -67,7 +67,7 @@ def requeue(
     as_json: AsJson = False,
 ) -> None:
     """Enqueue failed jobs anew, at the end of their line; job retry keeps id and place instead."""
-    needs_one(jobs, search, dry_run)
+    needs_one(jobs, search, dry_run, reason)
     if not jobs:
         with client_of(dsn) as client:
             act(client, "requeue", search, what="requeued", reason=reason, dry_run=dry_run,

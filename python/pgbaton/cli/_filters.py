@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import Annotated, Any, ParamSpec, cast, get_type_hints
 
+import psycopg
 import typer
 
 from pgbaton._arguments import JobSearch
@@ -168,6 +169,13 @@ def act(
                 bar.update(task, completed=done)
         except KeyboardInterrupt:
             fail(f"interrupted: {what} {jobs_text(done)}, the others are as they were")
+        except psycopg.Error as error:
+            is_lost = error.sqlstate is None or error.sqlstate[:3] in ("080", "57P")
+            last = " The step that was under way may have been done, too." if is_lost else ""
+            if done or is_lost:
+                said = f"{what} {jobs_text(done)} before it failed."
+                say(f"{said}{last} The others are as they were.")
+            raise
     said = f"{what} {jobs_text(done)}"
     if passed_over:
         said += f"; {passed_over:,} passed over: changed meanwhile, or their policy has no place"

@@ -44,12 +44,22 @@ NO_RIGHTS = (
 )
 
 
+READ_ONLY = (
+    "This server takes no writes: it is a standby, or default_transaction_read_only is on. Name the"
+    " primary."
+)
+
+
 def hint_of(error: psycopg.Error) -> str | None:
     """That of the server, with commands instead of functions."""
     hint = error.diag.message_hint
-    if hint is None and error.sqlstate == "42501":
-        return NO_RIGHTS
+    if hint is None and error.sqlstate in WITHOUT_HINTS:
+        return WITHOUT_HINTS[error.sqlstate]
     return None if hint is None else in_commands(hint)
+
+
+WITHOUT_HINTS = {"42501": NO_RIGHTS, "25006": READ_ONLY}
+"""Errors of PostgreSQL itself, by their SQLSTATE."""
 
 
 def in_commands(hint: str) -> str:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import psycopg
 import typer
@@ -88,6 +88,9 @@ def out(fits_columns: bool = False) -> Console:
     return console
 
 
+NAMES = ("queue", "name", "singleton_key", "job_type")
+
+
 def print_json(value: Any) -> None:
     """The one document of --json."""
     print(pretty(write(plain(value))))
@@ -109,16 +112,17 @@ def table_of(rows: Sequence[Any], columns: Iterable[str]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in names:
         is_number = any(type(getattr(row, name)) is int for row in rows)
-        table.add_column(name.replace("_", " "), justify="right" if is_number else "left")
+        side: Literal["left", "right"] = "right" if is_number else "left"
+        table.add_column(name.replace("_", " "), justify=side, overflow="fold")
     for row in rows:
         table.add_row(*(Text(cell_text(name, getattr(row, name))) for name in names))
     return table
 
 
 def cell_text(name: str, value: Any) -> str:
-    """Ids are names, not amounts."""
-    is_id = value is not None and (name == "id" or name.endswith("_id"))
-    return clean(str(value)) if is_id else shown(value)
+    """Ids are names, not amounts; a name is whole: a command has to know it."""
+    is_name = value is not None and (name in NAMES or name == "id" or name.endswith("_id"))
+    return " ".join(clean(str(value)).split("\n")) if is_name else shown(value)
 
 
 def print_record(row: Any, as_json: bool) -> None:

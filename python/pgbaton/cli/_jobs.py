@@ -116,18 +116,22 @@ def why(job: JobId, dsn: Dsn = "", as_json: AsJson = False) -> None:
 Ids: TypeAlias = Annotated[
     list[int] | None, typer.Argument(help="Ids of the jobs; instead of them a filter.")
 ]
-Reason: TypeAlias = Annotated[str | None, typer.Option(help="For the audit.")]
+Reason: TypeAlias = Annotated[str | None, typer.Option(help="With a filter: for the audit.")]
 DryRun: TypeAlias = Annotated[
     bool, typer.Option("--dry-run", help="With a filter: only say how many jobs fit.")
 ]
 
 
-def needs_one(jobs: list[int] | None, search: JobSearch, dry_run: bool) -> None:
-    """Ids or a filter, and a dry run of a filter."""
+def needs_one(
+    jobs: list[int] | None, search: JobSearch, dry_run: bool, reason: str | None = None
+) -> None:
+    """Ids or a filter; a dry run of a filter, and a reason where the audit has a place for it."""
     if bool(jobs) == bool(search):
         raise typer.BadParameter("pass ids, or say which jobs: --queue, --state, --error, …")
     if jobs and dry_run:
         raise typer.BadParameter("--dry-run goes with a filter: ids are counted already")
+    if jobs and reason is not None:
+        raise typer.BadParameter("--reason goes with a filter, and with the ids of job skip")
 
 
 @filtered
@@ -142,7 +146,7 @@ def retry(
     as_json: AsJson = False,
 ) -> None:
     """Run failed jobs again: same id, same place in their key."""
-    needs_one(jobs, search, dry_run)
+    needs_one(jobs, search, dry_run, reason)
     if jobs:
         with transaction_of(dsn) as client:
             for job in jobs:
@@ -157,7 +161,7 @@ def retry(
 @filtered
 def skip(
     jobs: Ids = None,
-    reason: Reason = None,
+    reason: Annotated[str | None, typer.Option(help="For the audit.")] = None,
     dry_run: DryRun = False,
     *,
     search: JobSearch,
@@ -195,7 +199,7 @@ def reschedule(
     as_json: AsJson = False,
 ) -> None:
     """Move jobs that nobody has claimed, or that wait for their time or a retry."""
-    needs_one(jobs, search, dry_run)
+    needs_one(jobs, search, dry_run, reason)
     run_at = instant(at)
     if jobs:
         _move(jobs, dsn, as_json, lambda c, queue, job: c.reschedule_job(queue, job, run_at))
@@ -218,7 +222,7 @@ def priority(
     as_json: AsJson = False,
 ) -> None:
     """Change the priority of jobs that nobody has claimed, or that wait for time or retry."""
-    needs_one(jobs, search, dry_run)
+    needs_one(jobs, search, dry_run, reason)
     if jobs:
         _move(jobs, dsn, as_json, lambda c, queue, job: c.change_priority(queue, job, to))
         return
@@ -251,7 +255,7 @@ def cancel(
     as_json: AsJson = False,
 ) -> None:
     """Cancel jobs: those that run are asked to stop, and keep their key until they have."""
-    needs_one(jobs, search, dry_run)
+    needs_one(jobs, search, dry_run, reason)
     if not jobs:
         with client_of(dsn) as client:
             act(client, "cancel", search, what="cancelled", reason=reason, dry_run=dry_run,
@@ -286,7 +290,7 @@ def delete(
     as_json: AsJson = False,
 ) -> None:
     """Take jobs that do not run out of their queue; they stay in its history."""
-    needs_one(jobs, search, dry_run)
+    needs_one(jobs, search, dry_run, reason)
     if not jobs:
         with client_of(dsn) as client:
             act(client, "erase" if for_good else "delete", search, what="deleted", reason=reason,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -44,7 +45,10 @@ def report(
     with client_of(dsn) as client:
         page = page_of(client, datetime.now(UTC))
     if str(out) == "-":
-        print(page, end="")
+        sys.stdout.flush()
+        sys.stdout.buffer.write(
+            page.encode()
+        )  # it says that it is UTF-8, whatever the terminal has
     else:
         out.write_text(page, encoding="utf-8")
         say(f"wrote {out}")

@@ -15,6 +15,7 @@ from pgbaton.cli._hints import hint_of
 from pgbaton.cli._listing import Column, Frame, Listing
 from pgbaton.cli._text import clean, duration, one_line, when
 from pgbaton.client import Client
+from pgbaton.errors import NotPermitted
 from pgbaton.models import BlockedKey, JobTotal, LiveStat, WorkerInfo
 
 RATE_OVER = timedelta(minutes=1)
@@ -92,6 +93,10 @@ class Screen:
         self._on_keys = False
         self._cursor = 0
         self._message = ""
+        self._trouble = ""
+        """Why the last look failed."""
+        self._hidden = ""
+        """Why the blocked keys are not seen."""
         self._question: tuple[str, Callable[[], None]] | None = None
 
     def refresh(self) -> None:
@@ -99,14 +104,19 @@ class Screen:
         try:
             self._look()
         except psycopg.Error as error:
-            self._message = sentence(error)
+            self._trouble = sentence(error)
+        else:
+            self._trouble = ""
 
     def _look(self) -> None:
         self._queues = self._client.live_stats()
         self._workers = [w for w in self._client.list_workers() if is_there(w)]
         self._rates.add(self._client.job_totals(max_age=self._max_age))
+        try:
+            self._blocked, self._hidden = self._client.blocked_keys(), ""
+        except (psycopg.errors.InsufficientPrivilege, NotPermitted) as error:
+            self._blocked, self._hidden = [], sentence(error)  # a role that only monitors
         self._looked_at = datetime.now(UTC)
-        self._blocked = self._client.blocked_keys()  # last: a role that only monitors may not
         self._move(0)
 
     # Keys ------------------------------------------------------------------------------------
@@ -187,12 +197,13 @@ class Screen:
 
     def render(self, height: int | None = None) -> RenderableType:
         """The frame, within so many lines and the width of the terminal."""
-        said = self._question[0] if self._question else self._message
+        said = self._question[0] if self._question else self._trouble or self._message
+        no_keys = f"blocked keys: {self._hidden}" if self._hidden else "no key is blocked"
         return Frame(
             Text(f"pgbaton top  {self._looked_at.astimezone():%H:%M:%S}", "bold"),
             [
                 self._queue_listing() if self._queues else Text("no queues"),
-                self._key_listing() if self._blocked else Text("no key is blocked"),
+                self._key_listing() if self._blocked else Text(no_keys),
                 self._worker_listing() if self._workers else Text("no workers"),
             ],
             [Text(said, "bold yellow"), Text(HELP, "dim")],

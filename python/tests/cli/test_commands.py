@@ -13,6 +13,8 @@ from typing import Any
 import psycopg
 import pytest
 from commands import Command, fail_one
+from rich.cells import cell_len
+from rich.console import Console
 
 from pgbaton import Client, JobState
 
@@ -493,3 +495,30 @@ def test_the_environment_is_enough(client: Client, dsn: str) -> None:
     }
     assert program(**named).stdout == "orders\n"
     assert program(**named | {"PGBATON_DSN": "host=127.0.0.1 port=1"}).stdout.strip() == ""
+
+
+def test_a_name_is_whole_in_every_list(
+    run: Command, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On 80 columns, too: a name that was cut is no argument of the next command."""
+    queue, key = "\N{CYRILLIC SMALL LETTER ZHE}" * 31, "\N{CYRILLIC SMALL LETTER TSE}" * 80
+    client.create_fifo_queue(queue, max_attempts=1)
+    fail_one(client, queue, key)
+    client.pause_key(queue, key)
+    lists = {
+        "stats": (queue,),
+        "stats --keys": (queue, key),
+        "blocked": (queue, key),
+        "queue list": (queue,),
+        "queue paused": (queue, key),
+        "job list": (queue, key),
+        "dlq list": (queue, key),
+        "audit": (queue, key),
+    }
+    for command, names in lists.items():
+        assert all(name in run.out(*command.split()) for name in names), command
+    monkeypatch.setattr("pgbaton.cli._io.out", lambda: Console(width=80, highlight=False))
+    for command, names in lists.items():
+        page = run.out(*command.split())
+        assert max(map(cell_len, page.splitlines())) <= 80, command
+        assert all(page.count(name[0]) >= len(name) for name in names), command

@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import psycopg
 import pytest
@@ -172,10 +173,41 @@ def test_all_that_fit_are_counted_before_it_asks(
     assert run("job", "cancel", "--queue", "mail").stderr == "no job fits\n"
 
 
+def test_what_was_done_before_the_connection_was_lost(
+    run: Command, client: Client, dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client.enqueue_batch("mail", range(1234))
+    right = Client.act_on_jobs
+    steps = 0
+
+    def act(*given: Any, **more: Any) -> Any:
+        nonlocal steps
+        steps += not (more.get("dry_run") or given[6])
+        if steps == 2:
+            with psycopg.connect(dsn) as conn:
+                conn.execute(
+                    "select pg_terminate_backend(pid) from pg_stat_activity"
+                    " where datname = current_database() and pid <> pg_backend_pid()"
+                )
+        return right(*given, **more)
+
+    monkeypatch.setattr(Client, "act_on_jobs", act)
+    said = run("job", "cancel", "--queue", "mail", "--yes")
+    assert said.exit_code == 1
+    assert "cancelled 500 jobs before it failed. The step that was under way may" in said.stderr
+    assert "The others are as they were." in said.stderr
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
         ["job", "retry"],
+        ["job", "retry", "1", "--reason", "nowhere to keep it"],
+        ["job", "cancel", "1", "--reason", "nowhere to keep it", "--yes"],
+        ["job", "delete", "1", "--reason", "nowhere to keep it", "--yes"],
+        ["job", "reschedule", "1", "--reason", "nowhere to keep it"],
+        ["job", "priority", "1", "--to", "2", "--reason", "nowhere to keep it"],
+        ["dlq", "requeue", "1", "--reason", "nowhere to keep it"],
         ["job", "cancel", "--yes"],
         ["job", "delete", "--yes", "--for-good"],
         ["dlq", "requeue", "--yes"],

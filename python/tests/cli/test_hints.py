@@ -114,6 +114,12 @@ def test_a_worker_that_names_no_database(
         assert (lost.exit_code, lost.stderr.count("hint")) == (1, 0)
 
 
+def test_a_server_that_takes_no_writes(run: Command, client: Client, dsn: str) -> None:
+    standby = f"{dsn} options='-c default_transaction_read_only=on'"
+    said = run("queue", "pause", "mail", "--dsn", standby).stderr
+    assert f"hint: {_hints.READ_ONLY}" in said
+
+
 def test_a_role_without_rights_is_told_which_there_are(run: Command, dsn: str) -> None:
     said = run("queue", "create", "new", "--dsn", f"{dsn} options='-c role=pgbaton_worker'").stderr
     assert f"hint: {_hints.NO_RIGHTS}" in said

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from base64 import b64encode
 from hashlib import sha256
 from html.parser import HTMLParser
@@ -98,3 +101,14 @@ def test_a_role_that_only_monitors_says_what_it_may_not_see(client: Client, dsn:
         page = _report.page_of(Client(connection=conn), now[0])
     assert page.count("This role may not see them.") == 2
     assert "printer on fire" in page
+
+
+def test_a_report_on_stdout_is_utf_8_in_every_locale(client: Client, dsn: str) -> None:
+    queue = "\N{CJK UNIFIED IDEOGRAPH-65E5}\N{LATIN SMALL LETTER E WITH ACUTE}"
+    client.create_queue(queue)
+    client.enqueue_job(queue)
+    page = subprocess.run(
+        [sys.executable, "-m", "pgbaton.cli", "report", "--out", "-", "--dsn", dsn],
+        env={**os.environ, "PYTHONIOENCODING": "latin-1"}, stdout=subprocess.PIPE, check=True,
+    ).stdout  # fmt: skip
+    assert f"<td>{queue}</td>" in page.decode()

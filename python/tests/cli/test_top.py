@@ -68,6 +68,30 @@ def test_a_queue_is_paused_and_resumed(client: Client, screen: Screen) -> None:
     assert "(paused)" not in press(screen, "p", "y")
 
 
+def test_who_only_monitors_is_told_that_it_cannot_see_blocked_keys(
+    client: Client, dsn: str
+) -> None:
+    fail_one(client)
+    with Client(f"{dsn} options='-c role=pgbaton_monitor'") as eye:
+        screen = Screen(eye, every=0)
+        screen.refresh()
+        seen = frame(screen)
+    assert "no key is blocked" not in seen
+    assert "blocked keys: permission denied for function blocked_keys" in seen
+    assert "orders" in seen
+
+
+def test_a_look_that_failed_is_forgotten_after_one_that_did_not(
+    client: Client, screen: Screen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as lost:
+        lost.setattr(client, "live_stats", lambda: client.get_job(-1))
+        screen.refresh()
+        assert "job -1 does not exist" in frame(screen)
+    screen.refresh()
+    assert "job -1 does not exist" not in frame(screen)
+
+
 def test_what_the_server_refuses_is_shown(client: Client, screen: Screen) -> None:
     job_id = fail_one(client)
     screen.refresh()
