@@ -71,7 +71,8 @@ public class Worker {
             call("select pgbaton.acknowledge_cancellation(?, true, ?)", job.id(), job.leaseToken());
         } catch (Exception error) {
             if (isLoss(error)) throw (SQLException) error;
-            call("select pgbaton.fail_job(?, ?, ?)", job.id(), error.toString(), job.leaseToken());
+            String said = error.toString().replace("\0", "");  // which no text of PostgreSQL may hold
+            call("select pgbaton.fail_job(?, ?, ?)", job.id(), said, job.leaseToken());
         }
     }
 
@@ -115,7 +116,9 @@ public class Worker {
 
     Job claim() throws SQLException {
         try (PreparedStatement statement = prepare(
-                "select id, lease_token, attempt, payload ->> 'to', coalesce((payload ->> 'sleep')::float8, 0)"
+                "select id, lease_token, attempt, payload ->> 'to',"
+                // An error here would end the worker, again and again.
+                + " case jsonb_typeof(payload -> 'sleep') when 'number' then (payload -> 'sleep')::float8 else 0 end"
                 + " from pgbaton.claim_job_batch(?, ?, batch_size => 1, lease => make_interval(secs => ?))",
                 workerId, texts(queue), LEASE);
                 ResultSet rows = statement.executeQuery()) {

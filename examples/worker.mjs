@@ -60,7 +60,8 @@ async function finish(job, signal) {
     if (signal.aborted) {
       await call('select pgbaton.acknowledge_cancellation($1, true, $2)', job.id, job.lease_token)
     } else {
-      await call('select pgbaton.fail_job($1, $2, $3)', job.id, String(error), job.lease_token)
+      const said = String(error).replaceAll('\0', '') // which no text of PostgreSQL may hold
+      await call('select pgbaton.fail_job($1, $2, $3)', job.id, said, job.lease_token)
     }
   }
 }

@@ -73,7 +73,7 @@ def language(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     folder = tmp_path_factory.mktemp(request.param)
     sources = [EXAMPLES / name for name in NAMES[request.param]]
     for source in sources:
-        text = source.read_text("utf-8")
+        text = source.read_text("utf-8").replace("nobody to", "nobody\\0 to")  # no text of PostgreSQL
         (folder / source.name).write_text(re.sub(r"LEASE = 30\b", f"LEASE = {LEASE}", text))
     if request.param == "node":
         (folder / "node_modules").symlink_to(ROOT / "build" / "node" / "node_modules")
@@ -156,6 +156,19 @@ def test_jobs_are_done_in_order_and_failures_are_told(
     assert "nobody to send it to" in str(failed.error_message)
     assert failed.attempt == 2
     assert client.list_workers() == []
+
+
+def test_a_job_that_makes_no_sense_fails_alone(
+    dsn: str, client: Client, language: Language
+) -> None:
+    with working(language, dsn) as worker:
+        payloads = [None, 5, "ann", [], ["to"], {}, {"to": None, "sleep": "long"}]
+        jobs = [client.enqueue_job("mail", p, singleton_key=f"{n}") for n, p in enumerate(payloads)]
+        until(lambda: all(has_state(client, job, JobState.FAILED) for job in jobs))
+        good = client.enqueue_job("mail", {"to": "ann"}, singleton_key="k")
+        until(lambda: has_state(client, good, JobState.COMPLETED))
+        stop(worker)
+        assert worker.returncode == language.ends_with
 
 
 def test_leases_are_extended_and_cancelled_jobs_stop(

@@ -22,7 +22,7 @@ from pgbaton import _assemble
 pytestmark = pytest.mark.timeout(600)  # of an installation
 
 ROOT = _assemble.source_root()
-FILES = ("test_django_app.py", "test_django_tasks.py", "test_django_worker.py")
+FILES = [f"test_django_{part}.py" for part in ("admin", "app", "tasks", "worker")]
 VERSION = "import sys; print(sys.version_info >= (3, 12))"
 
 
