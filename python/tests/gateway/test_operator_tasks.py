@@ -88,7 +88,7 @@ def find_order_17(scene: Scene) -> None:
 
 def see_attempts(scene: Scene) -> None:
     scene.show(scene.failed)
-    scene.page.get_by_text("Where it failed").click()
+    expect(scene.page.locator("pre.stack")).to_be_visible()
     expect(scene.page.locator("pre.stack")).to_contain_text("line 7")
 
 

@@ -153,20 +153,24 @@ def test_a_requeue_warns_that_others_come_first(page: Page, client: Client, orde
 
 
 def test_every_attempt_is_shown(page: Page, client: Client, queue: str) -> None:
-    job_id = client.enqueue_job(queue, max_attempts=3)
-    for n, stack in enumerate([f"line 7 in charge {SHORT}", None], 1):
+    """Where the latest failed is open."""
+    job_id = client.enqueue_job(queue, max_attempts=4)
+    for n, stack in enumerate(["an earlier one", f"line 7 in charge {SHORT}", None], 1):
         [job] = client.claim_job_batch(f"attempter {n}", [queue])
         client.fail_job(job.id, f"no {n} {SHORT}", job.lease_token, retry_in="0", error_stack=stack)
-    client.claim_job_batch("attempter 3", [queue])
+    client.claim_job_batch("attempter 4", [queue])
     attempts = show_job(page, job_id).locator(".attempts li")
-    expect(attempts).to_have_count(3)
-    expect(attempts.nth(0)).to_contain_text(re.compile("^running, .*, by attempter 3$"))
-    expect(attempts.nth(1)).to_contain_text(re.compile("^failed, .*, after .*, by attempter 2"))
-    expect(attempts.nth(1)).to_contain_text(f"no 2 {SHORT}")
+    expect(attempts).to_have_count(4)
+    expect(attempts.nth(0)).to_contain_text(re.compile("^running, .*, by attempter 4$"))
+    expect(attempts.nth(1)).to_contain_text(re.compile("^failed, .*, after .*, by attempter 3"))
+    expect(attempts.nth(1)).to_contain_text(f"no 3 {SHORT}")
     expect(attempts.nth(1).locator("details")).to_have_count(0)
-    assert attempts.nth(2).get_attribute("value") == "1"
-    attempts.nth(2).get_by_text("Where it failed").click()
+    assert attempts.nth(2).get_attribute("value") == "2"
+    expect(attempts.nth(2).locator("pre")).to_be_visible()
     expect(attempts.nth(2).locator("pre")).to_have_text(f"line 7 in charge {SHORT}")
+    expect(attempts.nth(3).locator("pre")).to_be_hidden()
+    attempts.nth(3).get_by_text("Where it failed").click()
+    expect(attempts.nth(3).locator("pre")).to_have_text("an earlier one")
     assert page.locator("main img, main script").count() == 0
 
 

@@ -152,6 +152,7 @@ function timeBar(job, failedAt, attempts) {
 
 function attemptList(job, attempts) {
   const list = el("ol", { class: "attempts", reversed: true });
+  const latest = attempts.find((attempt) => attempt.error_stack !== null);
   for (const attempt of attempts) {
     const took = attempt.claimed_at !== null && attempt.ended_at !== null
       ? `after ${duration((Date.parse(attempt.ended_at) - Date.parse(attempt.claimed_at)) / 1000)}` : null;
@@ -162,7 +163,7 @@ function attemptList(job, attempts) {
       "li", { value: attempt.attempt }, words,
       attempt.error_message === null ? null : el("p", { class: "error" }, attempt.error_message),
       attempt.error_stack === null ? null
-        : el("details", {}, el("summary", {}, "Where it failed"), scrolling(attempt.error_stack, "Stack", { class: "stack" })),
+        : el("details", { open: attempt === latest }, el("summary", {}, "Where it failed"), scrolling(attempt.error_stack, "Stack", { class: "stack" })),
     ));
   }
   const left = job.attempt - attempts.length;
