@@ -6,13 +6,15 @@ declare
     v_bound constant interval := coalesce(
         nullif(current_setting('pgbaton.longest_wait', true), '')::interval, '15 minutes'
     );
+    -- Never later than what is bad.
+    v_first constant interval := least(v_bound, '1 minute');
     v_sleepers_from constant bigint := pgbaton._sleepers_from();
     v_lines record;
 begin
     select
         max(f.wait) filter (where not f.is_worked) as alone,
         string_agg(format('"%s" since %s', f.name, at - f.wait), ', ' order by f.wait desc)
-        filter (where not f.is_worked and f.wait > '1 minute' and f.place <= 5) as alone_names,
+        filter (where not f.is_worked and f.wait > v_first and f.place <= 5) as alone_names,
         max(f.wait) as longest,
         string_agg(format('"%s" since %s', f.name, at - f.wait), ', ' order by f.wait desc)
         filter (where f.wait > v_bound and f.place <= 5) as late_names
@@ -37,10 +39,10 @@ begin
     ) as f;
 
     check_name := 'queues without workers';
-    is_warn := coalesce(v_lines.alone > '1 minute', false);
+    is_warn := coalesce(v_lines.alone > v_first, false);
     is_bad := coalesce(v_lines.alone > v_bound, false);
     detail := case
-        when not is_warn then 'Each queue whose jobs wait has a worker.'
+        when not is_warn then format('No job has waited for %s on a queue on which nobody works.', v_first)
         else format(
             'Jobs wait and nobody works on their queue: %s. Start a worker for it, or pause the queue.',
             v_lines.alone_names
