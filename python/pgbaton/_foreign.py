@@ -122,6 +122,11 @@ def driver_of(connection: Any) -> object:
     return connection.connection.driver_connection
 
 
+def check_dialect(name: str) -> None:
+    if name != "postgresql":
+        raise TypeError(f"a connection to {name}: pgbaton is in PostgreSQL, pass one to that")
+
+
 def is_session(lender: object) -> bool:
     return not is_one_of(lender, "sqlalchemy", ("Connection", "AsyncConnection"))
 

@@ -73,7 +73,8 @@ def language(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     folder = tmp_path_factory.mktemp(request.param)
     sources = [EXAMPLES / name for name in NAMES[request.param]]
     for source in sources:
-        text = source.read_text("utf-8").replace("nobody to", "nobody\\0 to")  # no text of PostgreSQL
+        # NUL is in no text of PostgreSQL.
+        text = source.read_text("utf-8").replace("nobody to", "nobody\\0 to")
         (folder / source.name).write_text(re.sub(r"LEASE = 30\b", f"LEASE = {LEASE}", text))
     if request.param == "node":
         (folder / "node_modules").symlink_to(ROOT / "build" / "node" / "node_modules")

@@ -67,7 +67,9 @@ class SqlAlchemyConnection(ForeignConnection):
     """SQLAlchemy sends the call, since it begins a transaction with what it sends itself."""
 
     async def driver(self) -> object:
-        return _foreign.driver_of(await self._connection())
+        connection = await self._connection()
+        _foreign.check_dialect(connection.dialect.name)
+        return _foreign.driver_of(connection)
 
     async def _answers(self, function: str, given: Required) -> list[str | None]:
         connection = await self._connection()

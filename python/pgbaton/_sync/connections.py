@@ -68,7 +68,9 @@ class SqlAlchemyConnection(ForeignConnection):
     """SQLAlchemy sends the call, since it begins a transaction with what it sends itself."""
 
     def driver(self) -> object:
-        return _foreign.driver_of(self._connection())
+        connection = self._connection()
+        _foreign.check_dialect(connection.dialect.name)
+        return _foreign.driver_of(connection)
 
     def _answers(self, function: str, given: Required) -> list[str | None]:
         connection = self._connection()

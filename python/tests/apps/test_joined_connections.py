@@ -380,6 +380,16 @@ def test_what_cannot_be_joined_says_what_to_do(dsn: str) -> None:
     engine.dispose()
 
 
+def test_another_database_says_what_to_do() -> None:
+    """As in tests of an application that run on SQLite."""
+    engine = create_engine("sqlite://")
+    with Session(engine) as session, engine.connect() as connection:
+        for thing in (session, connection):
+            with pytest.raises(TypeError, match=r"to sqlite: .*PostgreSQL, pass"):
+                Client(connection=thing).enqueue_job("mail")
+    engine.dispose()
+
+
 def test_every_argument_has_the_type_of_the_server(conn: psycopg.Connection[Any]) -> None:
     rows = conn.execute("""
         select a.name, format_type(a.type, null), p.proname
