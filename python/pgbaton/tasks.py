@@ -368,3 +368,12 @@ def copy_of(original: Task[P, R]) -> Task[P, R]:
 def find(module: str, name: str) -> Any:
     """The task of a module, in the process of a handler."""
     return attrgetter(name)(sys.modules.get(module) or __import__(module, fromlist=["_"]))
+
+
+def can_be_found(task: Task[..., Any]) -> bool:
+    """Whether another process finds it by the name of its function."""
+    try:
+        found = find(task.function.__module__, task.function.__qualname__)
+    except (AttributeError, ImportError):
+        return False
+    return isinstance(found, Task) and found.function is task.function

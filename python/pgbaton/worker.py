@@ -43,7 +43,7 @@ from pgbaton._runtime.hooks import (
 from pgbaton._runtime.outcomes import Cancelled, Fail, Retry, Rules, Snooze, check_rules
 from pgbaton._runtime.running import Handler, RunningJob, current_job
 from pgbaton._runtime.settings import Counts, Settings
-from pgbaton.tasks import Task
+from pgbaton.tasks import Task, can_be_found
 
 __all__ = [
     "Cancelled",
@@ -245,6 +245,11 @@ class Worker:
         task.check()
         check_process(task.process, task.memory_limit, task.rules)
         kind_of(task.function, task.process)
+        if task.process and not can_be_found(task):
+            raise TypeError(
+                f"{task!r} is not what its module has as {task.function.__qualname__}:"
+                " another process cannot import it"
+            )
         kind = "process" if task.process else "async" if task.is_async else "thread"
         run = task.run_async if task.is_async else task.run_sync
         handler = Handler(run, kind, task.timeout, task.memory_limit, task.rules)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import pickle
 import resource
 import signal
 from collections.abc import Iterator
@@ -163,9 +164,14 @@ def serve(pipe: Connection) -> None:
     os.set_inheritable(pipe.fileno(), False)
     while True:
         try:
-            handler, job, span = pipe.recv()
+            sent = pipe.recv_bytes()
         except EOFError:
             return
+        try:
+            handler, job, span = pickle.loads(sent)  # noqa: S301
+        except BaseException as error:  # of the handler's module, which is imported here
+            pipe.send(("outcome", portable(of_error(error))))
+            continue
         running = RunningJob(*_values(job))
         ReportingRun(running, handler, pipe)
         with within(span):

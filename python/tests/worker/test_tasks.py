@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import enum
+import importlib
 import pickle
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import types
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 from uuid import UUID, uuid4
 from zoneinfo import ZoneInfo
@@ -21,6 +23,7 @@ import psycopg
 import pydantic
 import pytest
 from app_tasks import Customer, Line, Order, Size, anything, divide, place_order, send_letter
+from process_handlers import work
 from workers import running, wait_for_state
 
 from pgbaton import (
@@ -447,6 +450,7 @@ def test_a_worker_refuses_what_it_cannot_run(worker: Worker) -> None:
         (unresolved, "'Unimported' is not defined. Import it at run time"),
         (ambiguous, "argument 'value' of ambiguous: Type unions"),
         (local, "is local: another process cannot import it"),
+        (task("mail", process=True)(work), "is not what its module has as work: another"),
     ):
         with pytest.raises(TypeError, match=why):
             worker.add(wrong)
@@ -455,6 +459,31 @@ def test_a_worker_refuses_what_it_cannot_run(worker: Worker) -> None:
         worker.add(same_name)
     with pytest.raises(ValueError, match="module empty has no task"):
         worker.add(types.ModuleType("empty"))
+
+
+def test_a_module_that_a_process_cannot_import_says_why(
+    client: Client, worker: Worker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "of_a_framework.py").write_text("""
+import multiprocessing
+
+from pgbaton import task
+
+if multiprocessing.parent_process() is not None:
+    raise SystemExit("call setup() first")
+
+
+@task("mail", process=True, max_attempts=1)
+def work() -> None: ...
+""")
+    monkeypatch.syspath_prepend(tmp_path)
+    module = importlib.import_module("of_a_framework")
+    worker.add(module)
+    job_id = module.work.enqueue(client)
+    with running(worker):
+        wait_for_state(client, job_id, "failed")
+    said = client.get_job(job_id).error_message or ""
+    assert said.startswith("SystemExit: call setup() first (")
 
 
 @pytest.mark.parametrize("function", [lambda *a: 0, lambda **a: 0, lambda a, /: 0])
