@@ -88,7 +88,7 @@ class Task(Generic[P, R]):
             if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
                 raise TypeError(f"{parameter} of {name} has no name that an argument could go by")
         self._key = key
-        self._key_parts = self._parts_of(key)
+        self._key_parts = names_for(key, self._signature.parameters, f"the key of {name}")
         update_wrapper(self, function, updated=())
 
     def __repr__(self) -> str:
@@ -259,27 +259,12 @@ class Task(Generic[P, R]):
     def _result(self, result: Any) -> Json:
         return result if result is None else self._codec.encode(result)
 
-    def _parts_of(self, key: Callable[..., Any] | None) -> list[str] | None:
-        """The arguments that the key is made of; None is all of them."""
-        if key is None:
-            return []
-        parts = inspect.signature(key).parameters
-        if any(part.kind is part.VAR_KEYWORD for part in parts.values()):
-            return None
-        if unknown := [name for name in parts if name not in self._signature.parameters]:
-            raise TypeError(f"the key of {self.name} is made of {unknown}, which it does not take")
-        return list(parts)
-
     def _key_of(self, given: Mapping[str, Any]) -> str | None:
         if self._key is None:
             return None
         defaults = {name: p.default for name, p in self._signature.parameters.items()}
         known = {**defaults, **given}
-        parts = known if self._key_parts is None else self._key_parts
-        key = self._key(**{name: known[name] for name in parts})
-        if key is not None and (not isinstance(key, KEYS) or isinstance(key, bool)):
-            raise BadArguments(f"the key of {self.name} is {key!r}: make it a text")
-        return None if key is None else str(key)
+        return made_of(self._key, self._key_parts, known, f"the key of {self.name}")
 
 
 def task(
@@ -356,6 +341,38 @@ def task(
         )
 
     return declare
+
+
+def names_for(
+    key: Callable[..., Any] | None, parameters: Iterable[str], what: str
+) -> list[str] | None:
+    """The arguments that a key is made of; None is all of them.
+
+    Raises:
+        TypeError: it names others.
+    """
+    if key is None:
+        return []
+    parts = inspect.signature(key).parameters
+    known = list(parameters)
+    named = [name for name, part in parts.items() if part.kind is not part.VAR_KEYWORD]
+    if unknown := [name for name in named if name not in known]:
+        raise TypeError(f"{what} is made of {unknown}, which it does not take")
+    return named if len(named) == len(parts) else None
+
+
+def made_of(
+    key: Callable[..., Any], names: Iterable[str] | None, given: Mapping[str, Any], what: str
+) -> str | None:
+    """The key as a text.
+
+    Raises:
+        BadArguments: it is something that has no text of its own.
+    """
+    made = key(**{name: given[name] for name in (given if names is None else names)})
+    if made is not None and (not isinstance(made, KEYS) or isinstance(made, bool)):
+        raise BadArguments(f"{what} is {made!r}: make it a text")
+    return None if made is None else str(made)
 
 
 def copy_of(original: Task[P, R]) -> Task[P, R]:

@@ -16,7 +16,7 @@ from django.db import DEFAULT_DB_ALIAS
 from django.utils import timezone
 from django.utils.module_loading import import_string
 
-from pgbaton._arguments import SingleJob
+from pgbaton._arguments import SingleJob, argument, check_function, several
 from pgbaton._runtime.outcomes import Cancelled, Fail, Snooze
 from pgbaton.django._connections import client, problem_of, savepoint
 from pgbaton.django._framework import (
@@ -35,6 +35,7 @@ from pgbaton.django._framework import (
 )
 from pgbaton.errors import UnknownJob
 from pgbaton.models import ClaimedJob, JobAttempt, JobInfo, JobState
+from pgbaton.tasks import made_of, names_for
 
 __all__ = ["PgbatonBackend", "PgbatonTask", "task"]
 
@@ -77,6 +78,17 @@ class PgbatonTask(TaskOf[P, R]):
     on_duplicate: str | None = None
     max_attempts: int | None = None
 
+    def __post_init__(self) -> None:
+        """Refuses what would only be found out when it is enqueued."""
+        super().__post_init__()
+        parameters = inspect.signature(self.func).parameters
+        for field in ("singleton_key", "dedup_id"):
+            key = getattr(self, field)
+            if key is not None and not isinstance(key, str):
+                with argument(field):
+                    check_function(key, "a str, or one of the arguments")
+                names_for(key, parameters, f"the {field} of {self.name}")
+
     def using(
         self,
         *,
@@ -97,7 +109,7 @@ class PgbatonTask(TaskOf[P, R]):
             "run_after": run_after,
             "backend": backend,
             "singleton_key": singleton_key,
-            "tags": None if tags is None else tuple(tags),
+            "tags": None if tags is None else tuple(several(tags)),
             "dedup_id": dedup_id,
             "on_duplicate": on_duplicate,
             "max_attempts": max_attempts,
@@ -187,7 +199,7 @@ def task(
             takes_context=takes_context,
             run_after=None,
             singleton_key=singleton_key,
-            tags=tuple(tags),
+            tags=tuple(several(tags)),
             dedup_id=dedup_id,
             on_duplicate=on_duplicate,
             max_attempts=max_attempts,
@@ -331,7 +343,7 @@ class PgbatonBackend(BaseTaskBackend):
 
     def _look_up(self, result_id: str) -> tuple[JobInfo | None, list[JobAttempt]]:
         """A job and its attempts, the first one first."""
-        if not re.fullmatch("[0-9]{1,18}", result_id):
+        if not re.fullmatch("[0-9]{1,18}", str(result_id)):
             return None, []
         ours, id = client(self.database), int(result_id)
         try:
@@ -368,9 +380,9 @@ def job_of(task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any])
         run_at=aware(task.run_after),
     )
     if isinstance(task, PgbatonTask):
-        job["singleton_key"] = made_by(task.singleton_key, task, args, kwargs)
+        job["singleton_key"] = made_by("singleton_key", task, args, kwargs)
         job["tags"] = task.tags
-        job["dedup_id"] = made_by(task.dedup_id, task, args, kwargs)
+        job["dedup_id"] = made_by("dedup_id", task, args, kwargs)
         job["max_attempts"] = task.max_attempts
         if task.on_duplicate is not None:
             job["on_duplicate"] = task.on_duplicate
@@ -378,17 +390,17 @@ def job_of(task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any])
 
 
 def made_by(
-    key: Key | None, task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+    field: str, task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> str | None:
     """A text as it is, or what a function makes of the arguments that it names."""
+    key = getattr(task, field)
     if key is None or isinstance(key, str):
         return key
     context = [None] if task.takes_context else []
     bound = inspect.signature(task.func).bind(*context, *args, **kwargs)
     bound.apply_defaults()
-    names = inspect.signature(key).parameters
-    made = key(**{name: bound.arguments[name] for name in names})
-    return None if made is None else str(made)
+    what = f"the {field} of {task.name}"
+    return made_of(key, names_for(key, bound.arguments, what), bound.arguments, what)
 
 
 def is_call(payload: Any) -> bool:

@@ -6,11 +6,12 @@ import asyncio
 import unittest
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 import psycopg
 import pytest
 
-from pgbaton import Client, DuplicateJob, KeyRequired, UnknownQueue
+from pgbaton import BadArguments, Client, DuplicateJob, KeyRequired, UnknownQueue
 
 LATER = datetime(2031, 2, 3, 4, 5, 6, tzinfo=UTC)
 Shop = psycopg.Connection[Any]
@@ -245,8 +246,10 @@ def test_a_refused_enqueue_spoils_the_block_as_an_error_of_the_orm_does(shop: Sh
 
 
 @pytest.mark.parametrize("in_block", [False, True])
-@pytest.mark.parametrize("id", ["", "x", "-1", "1.5", "123456789", "9" * 18, "9" * 30, "٣"])
-def test_a_result_that_does_not_exist(id: str, in_block: bool, shop: Shop) -> None:
+@pytest.mark.parametrize(
+    "id", [17, None, "", "x", "-1", "1.5", "123456789", "9" * 18, "9" * 30, "٣"]
+)
+def test_a_result_that_does_not_exist(id: Any, in_block: bool, shop: Shop) -> None:
     from contextlib import nullcontext
 
     from django.db import transaction
@@ -333,6 +336,62 @@ def test_a_dedup_id_is_made_of_the_arguments(shop: Shop) -> None:
     remind_once.enqueue(7)
     with pytest.raises(DuplicateJob):
         remind_once.enqueue(order_id=7)
+
+
+@pytest.mark.parametrize("field", ["singleton_key", "dedup_id"])
+@pytest.mark.parametrize(
+    ("key", "made"),
+    [
+        (lambda order_id, **_: f"order {order_id}", "order 7"),
+        (lambda **given: " ".join(map(str, given.values())), "7 ship"),
+        (lambda step, order_id: order_id, "7"),
+        (lambda: UUID(int=3), str(UUID(int=3))),
+        ("always", "always"),
+        (lambda order_id: None, None),
+    ],
+)
+def test_what_keys_and_ids_are_made_of(field: str, key: Any, made: str | None, shop: Shop) -> None:
+    from shop.tasks import remind
+
+    given = {"dedup_id": "1", field: key}
+    result = remind.using(queue_name="mail", **given).enqueue(7, step="ship")
+    assert getattr(Client(connection=shop).get_job(int(result.id)), field) == made
+
+
+@pytest.mark.parametrize("field", ["singleton_key", "dedup_id"])
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        (5, ": 5 is not a function: pass a str, or one of the arguments"),
+        (lambda nobody: nobody, r" of remind is made of \['nobody'\], which it does not take"),
+    ],
+)
+def test_a_key_that_cannot_be_made_is_refused_at_once(
+    field: str, key: Any, said: str, site: str
+) -> None:
+    from shop.tasks import remind
+
+    with pytest.raises(TypeError, match=field + said):
+        remind.using(**{field: key})
+
+
+@pytest.mark.parametrize("field", ["singleton_key", "dedup_id"])
+@pytest.mark.parametrize("made", [1.5, True, [7], object()], ids=str)
+def test_a_key_is_no_text_of_just_anything(field: str, made: Any, shop: Shop) -> None:
+    from shop.tasks import remind
+
+    with pytest.raises(BadArguments, match=f"the {field} of remind is .*: make it a text"):
+        remind.using(**{field: lambda order_id: made}).enqueue(7)
+
+
+def test_a_text_is_no_list_of_tags(site: str) -> None:
+    from shop.tasks import remind
+
+    from pgbaton.django.tasks import task
+
+    for wrong in (lambda: remind.using(tags="ab"), lambda: task(tags="ab")(remind.func)):
+        with pytest.raises(TypeError, match="'ab' is one value: pass a list"):
+            wrong()
 
 
 def test_options_of_pgbaton_do_no_harm_with_another_backend(shop: Shop) -> None:
