@@ -6,7 +6,6 @@ declare
     v_bound constant interval := coalesce(
         nullif(current_setting('pgbaton.longest_wait', true), '')::interval, '15 minutes'
     );
-    -- Never later than what is bad.
     v_first constant interval := least(v_bound, '1 minute');
     v_sleepers_from constant bigint := pgbaton._sleepers_from();
     v_lines record;

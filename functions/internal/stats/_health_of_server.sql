@@ -92,7 +92,7 @@ begin
     check_name := 'dead rows';
     is_warn := v_dead.dead > 1000000 and v_dead.dead > 5 * v_dead.live;
     is_bad := v_dead.dead > 10000000 and v_dead.dead > 5 * v_dead.live;
-    detail := format('By statistics, tables of live jobs have %s live and %s dead rows.', v_dead.live, v_dead.dead) || case
+    detail := format('Live jobs have by statistics %s live and %s dead rows.', v_dead.live, v_dead.dead) || case
             when is_warn then ' Autovacuum clears them unless a snapshot or a slot holds it back: the checks above '
                 'say which.'
             else ''
