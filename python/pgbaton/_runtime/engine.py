@@ -135,7 +135,7 @@ class Engine:
         listen_dsn = settings.listen_dsn
         self._listener = None if listen_dsn is None else Listener(watchful(listen_dsn))
         self._loop = asyncio.get_running_loop()
-        self._threads = Threads()
+        self._threads = Threads(hooks.at_thread_end)
         self._processes: Processes | None = None
         self._database: Place = ()
         self._ordered: dict[str, QueueInfo] = {}
@@ -271,6 +271,8 @@ class Engine:
         self._threads.close()
         try:
             await self._within_grace(*loops, *self._beside, *self._observing)
+            if self._hooks.at_thread_end:
+                await self._threads.ended(GRACE)
             if self._may_be_listed:
                 await self._within_grace(asyncio.create_task(self._leave()))
             if self._life is not None and self._lives:

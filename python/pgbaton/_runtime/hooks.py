@@ -53,6 +53,7 @@ class Hooks:
     on_error: list[Observer] = field(default_factory=list)
     on_failed_for_good: list[Observer] = field(default_factory=list)
     lifespan: Lifespan | None = None
+    at_thread_end: list[Callable[[], object]] = field(default_factory=list)
 
     def observers_of(self, failure: Failure) -> list[Observer]:
         return [*self.on_error, *(self.on_failed_for_good if failure.is_final else ())]

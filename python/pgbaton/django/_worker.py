@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import timedelta
 
+from django.db import connections
+
 from pgbaton._runtime.running import RunningJob
 from pgbaton.django._connections import close_connections, dsn_of, problem_of
 from pgbaton.django._framework import InvalidTaskBackend, task_backends
@@ -43,6 +45,8 @@ def make_worker(
     )
     if closes_connections:
         worker.around(close_connections)
+        # Those that Django keeps open would be in the way of who drops the database of a test.
+        worker._hooks.at_thread_end.append(connections.close_all)
 
     # In a thread, also what is async: there it finds the connection that sync_to_async uses.
     def run(job: RunningJob) -> object:

@@ -320,6 +320,31 @@ def test_a_queue_that_is_missing(shop: Shop) -> None:
         assert "mail" in {queue.queue for queue in client.list_queues()}
 
 
+def test_a_worker_that_has_ended_leaves_no_connection(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where Django keeps them open: the database of a test is dropped next."""
+    from django.core.management import call_command
+    from django.db import connection
+    from shop.models import Order
+    from shop.tasks import note
+
+    monkeypatch.setitem(connection.settings_dict, "CONN_MAX_AGE", None)
+    order = Order.objects.create()
+    for number in range(10):
+        note.enqueue(order.id, str(number))
+    call_command("pgbaton_worker", burst=True)
+    connection.close()
+
+    def is_left_alone() -> bool:
+        return shop.execute(
+            "select count(*) from pg_stat_activity where datname = current_database()"
+            " and pid <> pg_backend_pid() and backend_type = 'client backend'"
+        ).fetchone() == (0,)
+
+    until(is_left_alone)
+
+
 def test_a_burst(shop: Shop) -> None:
     from django.core.management import CommandError, call_command
     from shop.tasks import add, fail
