@@ -292,3 +292,26 @@ def test_health_that_cannot_be_asked_is_not_good_health(page: Page) -> None:
     page.reload()
     expect(page.locator("#health")).to_contain_text("It cannot be asked: canceling statement")
     expect(page.locator("#fine")).to_be_empty()
+
+
+def test_who_may_look_at_no_queue_is_not_told_that_all_is_well(
+    browser: Browser, guarded: Served, client: Client, queue: str, roles: dict[str, str]
+) -> None:
+    """Who may only operate on a queue does not monitor it."""
+    fail(client, queue, 1)
+    client.grant_queue(roles["narrow"], queue, "operate")
+    for page in opened(browser, guarded):
+        page.get_by_label("Token").fill("narrow")
+        page.get_by_role("button", name="Sign in").click()
+        expect(page.locator("#health")).to_contain_text("may not monitor on any queue")
+        expect(page.locator("#fine")).to_be_empty()
+        expect(page.locator("#queues .nothing")).to_have_text(
+            "There is no queue that you may look at."
+        )
+        expect(row(page, "dead", "timeout")).to_be_visible()
+    client.revoke_queue(roles["narrow"], queue, "operate")
+
+
+def test_an_address_that_is_no_address(page: Page) -> None:
+    page.goto(f"{page.url.split('#')[0]}#job/%zz")
+    expect(page.locator("#job-detail")).to_contain_text("there is no message")

@@ -1,6 +1,6 @@
 // Home: what is wrong, then queues that do something; those that do nothing are folded.
 import { $, button, counted, duration, el, keepRows, many, manyCounted, note, now, number, rate, setCount, setText, svg } from "./dom.js";
-import { may } from "./gateway.js";
+import { isNarrowed, may } from "./gateway.js";
 import { pauseButton } from "./acts.js";
 import { limitsButton, limitWords } from "./limits.js";
 
@@ -225,7 +225,8 @@ export function showHome(picture) {
   limits = picture.limits.rows ? new Map(picture.limits.rows.map((limit) => [limit.queue, limit])) : null;
   setCount(section, latest.length);
   const failed = picture.queues.error;
-  note(section, failed ?? (latest.length === 0 ? "There is no queue yet." : ""), failed !== undefined);
+  const none = isNarrowed() ? "There is no queue that you may look at." : "There is no queue yet.";
+  note(section, failed ?? (latest.length === 0 ? none : ""), failed !== undefined);
   keepRows($("table", section), latest, (queue) => queue.queue, makeQueue, updateQueue);
   fold(latest);
   showTroubles(picture);

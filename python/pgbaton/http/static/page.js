@@ -24,9 +24,18 @@ const VIEWS = {
 };
 let view = "home";
 
+// An address may be written by hand.
+function plain(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
 function readAddress() {
   const [name, ...rest] = location.hash.slice(1).split("/");
-  return [name in VIEWS ? name : "home", rest.length > 0 ? decodeURIComponent(rest.join("/")) : null];
+  return [name in VIEWS ? name : "home", rest.length > 0 ? plain(rest.join("/")) : null];
 }
 
 function go() {
