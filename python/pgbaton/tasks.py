@@ -97,7 +97,7 @@ class Task(Generic[P, R]):
     def __reduce__(self) -> tuple[Any, ...]:
         return find, (self.function.__module__, self.function.__qualname__)
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Calls the function here and now, as if it were no task."""
         return self.function(*args, **kwargs)
 
@@ -148,7 +148,7 @@ class Task(Generic[P, R]):
         other.options = JobOptions(**{**self.options, **options})
         return other
 
-    def job(self, *args: P.args, **kwargs: P.kwargs) -> NewJob:
+    def job(self, /, *args: P.args, **kwargs: P.kwargs) -> NewJob:
         """What `enqueue` would add, for `client.enqueue_jobs(task.queue, [task.job(...), ...])`.
 
         Args:

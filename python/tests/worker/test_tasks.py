@@ -461,6 +461,18 @@ def test_a_worker_refuses_what_it_cannot_run(worker: Worker) -> None:
         worker.add(types.ModuleType("empty"))
 
 
+def test_arguments_may_have_any_name(client: Client, worker: Worker) -> None:
+    @task("mail", key=lambda self, **others: f"{self} {len(others)}")
+    def named(self: int, to: int, args: int, kwargs: int, delay: int, payload: int) -> list[int]:
+        return [self, to, args, kwargs, delay, payload]
+
+    given = {"self": 1, "to": 2, "args": 3, "kwargs": 4, "delay": 5, "payload": 6}
+    worker.add(named)
+    done = run(client, worker, named.enqueue(client, **given))
+    assert (done.result, done.singleton_key) == ([1, 2, 3, 4, 5, 6], "1 5")
+    assert named(**given) == [1, 2, 3, 4, 5, 6]
+
+
 def test_a_module_that_a_process_cannot_import_says_why(
     client: Client, worker: Worker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
