@@ -52,9 +52,8 @@ begin
             'Job %s holds its key, which is paused. Call pgbaton.resume_key(%L, %L).',
             job_id, v_job.queue, v_job.singleton_key
         )
-        when v_queue.is_limited and not (v_queue.id = any (pgbaton._open_queues(
-            array[v_queue.id], array[v_queue.id], pgbaton._now()
-        ))) then pgbaton._why_closed(job_id, v_queue)
+        when v_queue.is_limited
+            and (pgbaton._open_queues(array[v_queue.id], array[v_queue.id])).open_ids = '{}' then pgbaton._why_closed(job_id, v_queue)
         when not exists (
             select from pgbaton.worker as w
             where w.heartbeat_at > pgbaton._now() - interval '2 minutes'

@@ -10,7 +10,7 @@ begin
     return query
     select
         q.name, r.size, case when r.size is not null then (
-            select count(*) from pgbaton._permits(q.id, 'running', v_now) as p where p.used > 0
+            select count(*) from pgbaton._permits(r, v_now) as p where p.used > 0
         ) end,
         nullif(k.size, 1), s.size, s.refill, coalesce(b.size, s.size), pgbaton._next_start(q.id, v_now),
         c.size, c.refill, coalesce(d.size, c.size)

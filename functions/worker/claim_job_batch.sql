@@ -18,6 +18,8 @@ declare
     v_now constant timestamptz := pgbaton._now();
     v_tags constant text[] := case when tags = '{}' then tags else pgbaton._normal_tags(tags) end;
     v_queues record;
+    v_open_ids integer[];
+    v_free pgbaton.permit[];
     v_is_tending boolean;
     v_unsettled_from bigint := pgbaton._unsettled_from();
     v_token bigint;
@@ -26,6 +28,7 @@ declare
     v_line record;  -- lane and queue of v_span
     v_spans pgbaton.span[];
     v_to_share pgbaton.span[];
+    v_started pgbaton.span[];  -- under a limit, in earlier rounds
     v_first_day date;
     v_last_day date;
     v_claimed_at timestamptz;
@@ -54,12 +57,16 @@ begin
             if v_unsettled_from is not null or v_is_tending then
                 v_unsettled_from := pgbaton._unsettled_from();
             end if;
+            if v_queues.limited_ids is null then
+                v_open_ids := v_queues.ids;
+            else
+                select * into v_open_ids, v_free
+                from pgbaton._open_queues(v_queues.ids, v_queues.limited_ids, v_missing + 2);
+                exit batch when v_open_ids = '{}';  -- upkeep ten times a second will do where nothing may start
+            end if;
             v_picked := pgbaton._pick_spans(
-                case
-                    when v_queues.limited_ids is null then v_queues.ids
-                    else pgbaton._open_queues(v_queues.ids, v_queues.limited_ids, v_now)
-                end,
-                v_queues.plain_ids, v_queues.limited_ids, job_types, v_tags, v_missing, v_unsettled_from
+                v_open_ids, v_queues.plain_ids, v_queues.limited_ids, job_types, v_tags, v_missing, v_unsettled_from,
+                v_free
             );
             exit when v_picked.jobs > 0;
             exit batch when v_is_tending;
@@ -96,7 +103,7 @@ begin
                 if v_picked.permits is null then
                     perform pgbaton._refuse_unlimited(v_line.name);
                 end if;
-                perform pgbaton._hold_permits(v_picked.permits, array[v_span], v_token, v_claimed_at);
+                perform pgbaton._hold_permits(v_picked.permits, array[v_span], v_started, v_token, v_claimed_at);
             end if;
             v_span.lease_until := pgbaton._after(v_claimed_at, coalesce(lease, v_line.lease));
             insert into pgbaton.leased_span (
@@ -138,7 +145,8 @@ begin
         end if;
         select min(s.day), max(s.day) into v_first_day, v_last_day from unnest(v_spans) as s;
         if v_picked.permits is not null then
-            perform pgbaton._hold_permits(v_picked.permits, v_spans, v_token, v_claimed_at);
+            perform pgbaton._hold_permits(v_picked.permits, v_spans, v_started, v_token, v_claimed_at);
+            v_started := v_started || v_spans;
         end if;
         return query
         with in_line as (

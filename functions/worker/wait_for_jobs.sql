@@ -52,7 +52,7 @@ begin
             v_sleeper.is_settled := pgbaton._is_seen_by_all(v_sleeper.seen_from);
         end if;
         if v_queues.limited_ids is not null then
-            v_open_ids := pgbaton._open_queues(v_queues.ids, v_queues.limited_ids, v_now);
+            v_open_ids := (pgbaton._open_queues(v_queues.ids, v_queues.limited_ids)).open_ids;
         end if;
         if pgbaton._has_work(v_open_ids, v_queues.plain_ids, job_types, v_tags) then
             wait := '0';

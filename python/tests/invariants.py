@@ -109,7 +109,7 @@ RULES: dict[str, LiteralString] = {
         select l.queue_id, l.size, u.places, r.jobs from pgbaton.queue_limit as l
         cross join lateral (
             select count(*) filter (where p.used > 0) as places
-            from pgbaton._permits(l.queue_id, 'running', pgbaton._now()) as p
+            from pgbaton._permits(l, pgbaton._now()) as p
         ) as u
         cross join lateral (
             select coalesce(sum(s.hi - s.lo + 1), 0) as jobs from pgbaton.held_span as s

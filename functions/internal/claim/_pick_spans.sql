@@ -1,6 +1,6 @@
 create or replace function pgbaton._pick_spans(
     queue_ids integer[], plain_ids integer[], limited_ids integer[], job_types text[], tags text[], batch_size integer,
-    unsettled_from bigint,
+    unsettled_from bigint, free pgbaton.permit[],
     out his bigint[], out lone_his bigint[], out cut pgbaton.span, out los bigint[], out jobs bigint,
     out has_twins boolean, out permits pgbaton.permit[]
 )
@@ -86,7 +86,9 @@ begin
                 if v_gate is not null then
                     v_room := least(v_missing, v_span.hi - v_span.lo + 1);
                     select a.permits, a.admitted into permits, v_room
-                    from pgbaton._admit(limited_ids[v_gate], v_room, coalesce(v_admitted[v_gate], 0), permits) as a;
+                    from pgbaton._admit(
+                        limited_ids[v_gate], v_room, coalesce(v_admitted[v_gate], 0), free, batch_size + 2, permits
+                    ) as a;
                     v_admitted[v_gate] := coalesce(v_admitted[v_gate], 0) + v_room;
                     exit when v_room = 0;
                     if v_room < v_missing and v_room <= v_span.hi - v_span.lo then
@@ -128,7 +130,9 @@ begin
                 if v_gate is not null then
                     if v_kinds is null or v_kinds && '{running,rate,burst}' then
                         select a.permits, a.admitted into permits, v_room
-                        from pgbaton._admit(limited_ids[v_gate], v_room, coalesce(v_admitted[v_gate], 0), permits) as a;
+                        from pgbaton._admit(
+                            limited_ids[v_gate], v_room, coalesce(v_admitted[v_gate], 0), free, batch_size + 2, permits
+                        ) as a;
                         v_kinds := coalesce(v_kinds, pgbaton._kinds_of_limits(limited_ids[v_gate]));
                     end if;
                     exit when v_room = 0;
@@ -191,10 +195,13 @@ begin
     end if;
 end;
 $$;
-comment on function pgbaton._pick_spans(integer[], integer[], integer[], text[], text[], integer, bigint) is
+comment on function pgbaton._pick_spans(
+    integer[], integer[], integer[], text[], text[], integer, bigint, pgbaton.permit[]
+) is
 'Locks the spans of the next batch_size claimable jobs, over all lanes that match by priority and position.
 Of standard queues (plain_ids) these are the spans of ready_span that end with lone_his, each of one job without a key
 that nobody had yet, those that end with his, and what was cut off the front of another one.
 Of all others they are the spans that begin with los. jobs: how many they are. has_twins: two of them hold keys of one
 name. What the rate of its key does not let start is put off, and others are taken.
-permits: what it locked for those of limited queues, see _admit; null if there are none.';
+permits: what it locked for those of limited queues, see _admit; null if there are none. free: those that _open_queues
+found when it looked for two more than batch_size.';

@@ -41,9 +41,7 @@ begin
         perform pgbaton._pass_batons_of(array[v_span]);
     end if;
     if pg_sequence_last_value('pgbaton.edge_seq') is not null then  -- there are edges, or limits
-        if exists (select from pgbaton.queue as q where q.id = v_span.queue_id and q.is_limited) then
-            perform pgbaton._free_places(array[v_span]);
-        end if;
+        perform pgbaton._free_places(array[v_span]);
         -- Nearly always nobody does: then this is all.
         if not pgbaton._is_read_committed()
             or exists (select from pgbaton.job_wait as w where w.parent_id = v_span.lo)

@@ -3,7 +3,9 @@ returns void
 language plpgsql volatile
 as $$
 begin
-    perform pgbaton._release_places(spans);
+    if spans[1].slot < -100 or cardinality(spans) > 1 then
+        perform pgbaton._release_places(spans);
+    end if;
     perform pgbaton._wake_limited(spans);
 end;
 $$;

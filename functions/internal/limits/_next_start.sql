@@ -8,7 +8,7 @@ begin
         from pgbaton.queue_limit as l
         cross join lateral (
             select min(case when h.used < h.units then at else h.free_at end) as free_at
-            from pgbaton._permits(l.queue_id, l.kind, at) as h
+            from pgbaton._permits(l, at) as h
         ) as f
         where l.queue_id = _next_start.queue_id and l.kind in ('rate', 'burst') and f.free_at > at
     );

@@ -1,24 +1,36 @@
-create or replace function pgbaton._open_queues(queue_ids integer[], limited_ids integer[], at timestamptz)
-returns integer[]
+create or replace function pgbaton._open_queues(
+    queue_ids integer[], limited_ids integer[], most bigint default 1, out open_ids integer[],
+    out free pgbaton.permit[]
+)
 language plpgsql volatile
 as $$
+declare
+    v_limit pgbaton.queue_limit;
+    v_free pgbaton.permit[];
+    v_is_open boolean;
 begin
-    return array(
-        select u.id from unnest(queue_ids) as u (id)
-        except
-        select l.queue_id from pgbaton.queue_limit as l
-        where l.queue_id = any (limited_ids) and l.kind in ('running', 'rate', 'burst') and case
-            when l.last_no = l.permits then not exists (
-                select from pgbaton._permits(l.queue_id, l.kind, at) as h where h.used < h.units
-            )
-            else (
-                select count(*) filter (where h.used = 0 and h.no <= l.permits)
-                    <= count(*) filter (where h.used > 0 and h.no > l.permits)
-                from pgbaton._permits(l.queue_id, l.kind, at) as h
-            )
-        end
-    );
+    open_ids := queue_ids;
+    for v_limit in
+        select l.* from pgbaton.queue_limit as l
+        where l.queue_id = any (limited_ids) and l.kind in ('running', 'rate', 'burst')
+    loop
+        v_free := pgbaton._free_permits(v_limit, 0, most);
+        v_is_open := v_free <> '{}';
+        if v_is_open and v_limit.last_no > v_limit.permits then
+            v_is_open := (
+                select count(*) filter (where h.used = 0 and h.no <= v_limit.permits)
+                    > count(*) filter (where h.used > 0 and h.no > v_limit.permits)
+                from pgbaton._permits(v_limit, pgbaton._now()) as h
+            );
+        end if;
+        if v_is_open then
+            free := free || v_free;
+        else
+            open_ids := array_remove(open_ids, v_limit.queue_id);
+        end if;
+    end loop;
 end;
 $$;
-comment on function pgbaton._open_queues(integer[], integer[], timestamptz) is
-'Those of these queues whose limits, which limited_ids have, let a further job start at that time.';
+comment on function pgbaton._open_queues(integer[], integer[], bigint) is
+'Those of these queues whose limits, which limited_ids have, let a further job start now, and the first free permits of
+each of their limits, at most so many.';

@@ -19,8 +19,7 @@ begin
         return false;
     end if;
     v_starts := array(
-        select h::pgbaton.permit from pgbaton._permits(_set_limit.queue_id, _set_limit.kind, v_now) as h
-        where h.used > 0
+        select h::pgbaton.permit from pgbaton._permits(v_old, v_now) as h where h.used > 0
     );
     delete from pgbaton.permit as p where p.queue_id = _set_limit.queue_id and p.kind = _set_limit.kind;
     delete from pgbaton.queue_limit as l where l.queue_id = _set_limit.queue_id and l.kind = _set_limit.kind;

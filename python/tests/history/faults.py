@@ -97,7 +97,7 @@ FAULTS = [
         "of a group one edge that is settled counts for all",
         "_settle_group",
         (("exit when v_verdict <> 'settled'", "exit"),),
-        "free_run",
+        "a_child_waits_for_the_first_of_its_parents",
     ),
     Fault(
         "the token of complete_job is not checked",
@@ -270,7 +270,7 @@ FAULTS = [
                 "(j.again_at is null and (j.queue).on_exhausted = 'block')",
             ),
         ),
-        "free_run",
+        "a_job_between_two_attempts_holds_its_key",
     ),
     Fault(
         "a failed job lets its key go",
@@ -302,7 +302,7 @@ FAULTS = [
                 "h.day = l.day",
             ),
         ),
-        "machine",
+        "a_job_is_completed_once",
     ),
     Fault(
         "a job that is being cancelled lets its key go",
@@ -403,7 +403,7 @@ FAULTS = [
     Fault(
         "a permit of a rate is free too early",
         "_hold_permits",
-        (("then at + l.refill end", "then at + l.refill * 0.9 end"),),
+        (("then at + (", "then at + 0.9 * ("),),
         "a_rate_counts_starts",
     ),
     Fault(

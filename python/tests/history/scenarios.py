@@ -229,6 +229,42 @@ def a_child_waits_for_all_of_its_parents(open_session: Open) -> None:
     assert list(db.claim("q")) == [child]
 
 
+def a_child_waits_for_the_first_of_its_parents(open_session: Open) -> None:
+    db = open_session()
+    db.rows("select pgbaton.create_queue('q')")
+    parents = db.enqueue_batch("q", 40)
+    child = db.one("select pgbaton.enqueue_job('q', after => %s::bigint[])", parents)
+    running = db.claim("q", 40)
+    for parent in reversed(parents):
+        assert db.claim("q") == {}
+        assert db.complete({parent: running[parent]}) == ["ok"]
+    assert list(db.claim("q")) == [child]
+
+
+def a_job_between_two_attempts_holds_its_key(open_session: Open) -> None:
+    db = open_session()
+    with Clock(db.conn) as clock:
+        db.rows("select pgbaton.create_fifo_queue('q')")
+        first, second = db.enqueue("q", "k"), db.enqueue("q", "k")
+        token = db.claim("q")[first]
+        db.rows("select pgbaton.fail_job(%s, 'no', %s, retry_in => '1 hour')", first, token)
+        assert db.claim("q") == {}
+        clock.advance("2 hours")
+        claimed = db.claim("q")
+        assert list(claimed) == [first]
+        db.complete(claimed)
+        assert list(db.claim("q")) == [second]
+
+
+def a_job_is_completed_once(open_session: Open) -> None:
+    db = open_session()
+    db.rows("select pgbaton.create_queue('q')")
+    job = db.enqueue("q")
+    assert db.complete(db.claim("q")) == ["ok"]
+    again = "select verdict from pgbaton.complete_jobs(array[%s::bigint])"
+    assert db.one(again, job) == "invalid_state"
+
+
 def a_skipped_parent_lets_its_child_run(open_session: Open) -> None:
     db = open_session()
     db.rows("select pgbaton.create_queue('q')")
