@@ -61,7 +61,7 @@ begin
                 v_open_ids := v_queues.ids;
             else
                 select * into v_open_ids, v_free
-                from pgbaton._open_queues(v_queues.ids, v_queues.limited_ids, v_missing + 2);
+                from pgbaton._open_queues(v_queues.ids, v_queues.limited_ids, v_missing + 1);
                 exit batch when v_open_ids = '{}';  -- upkeep ten times a second will do where nothing may start
             end if;
             v_picked := pgbaton._pick_spans(

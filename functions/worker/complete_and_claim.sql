@@ -20,6 +20,7 @@ as $$
 declare
     v_now constant timestamptz := pgbaton._now();
     v_spans pgbaton.span[];
+    v_ended integer[];  -- the queues of what is ended, where limits may count it
 begin
     -- What is wrong whatever the tables hold is told before anything is completed.
     if (octet_length(worker_id) between 1 and 255 and batch_size between 1 and 100000
@@ -44,7 +45,13 @@ begin
     if pg_current_xact_id_if_assigned() is null and not pgbaton._is_tended(v_now) then
         perform pgbaton._note_ahead(v_now);
     end if;
-    v_spans := pgbaton._complete_batch(job_ids, lease_token, results);
+    -- Who sleeps is woken at last: this call itself takes the places that it frees. There are edges, or limits.
+    if pg_sequence_last_value('pgbaton.edge_seq') is not null and lease_token is not null then
+        v_ended := array(
+            select s.queue_id from pgbaton.held_span as s where s.lease_token = complete_and_claim.lease_token
+        );
+    end if;
+    v_spans := pgbaton._complete_batch(job_ids, lease_token, results, v_ended is null);
     if v_spans is not null then
         return query
         select
@@ -70,6 +77,9 @@ begin
                 message = format('the jobs were completed, but none could be claimed: %s', sqlerrm),
                 hint = 'The next claim says it again.';
     end;
+    if v_ended is not null then
+        perform pgbaton._wake_limited(v_ended, cardinality(job_ids));
+    end if;
 end;
 $$;
 comment on function pgbaton.complete_and_claim(

@@ -87,7 +87,7 @@ begin
                     v_room := least(v_missing, v_span.hi - v_span.lo + 1);
                     select a.permits, a.admitted into permits, v_room
                     from pgbaton._admit(
-                        limited_ids[v_gate], v_room, coalesce(v_admitted[v_gate], 0), free, batch_size + 2, permits
+                        limited_ids[v_gate], v_room, coalesce(v_admitted[v_gate], 0), free, batch_size + 1, permits
                     ) as a;
                     v_admitted[v_gate] := coalesce(v_admitted[v_gate], 0) + v_room;
                     exit when v_room = 0;
@@ -131,7 +131,7 @@ begin
                     if v_kinds is null or v_kinds && '{running,rate,burst}' then
                         select a.permits, a.admitted into permits, v_room
                         from pgbaton._admit(
-                            limited_ids[v_gate], v_room, coalesce(v_admitted[v_gate], 0), free, batch_size + 2, permits
+                            limited_ids[v_gate], v_room, coalesce(v_admitted[v_gate], 0), free, batch_size + 1, permits
                         ) as a;
                         v_kinds := coalesce(v_kinds, pgbaton._kinds_of_limits(limited_ids[v_gate]));
                     end if;
@@ -204,4 +204,4 @@ that nobody had yet, those that end with his, and what was cut off the front of 
 Of all others they are the spans that begin with los. jobs: how many they are. has_twins: two of them hold keys of one
 name. What the rate of its key does not let start is put off, and others are taken.
 permits: what it locked for those of limited queues, see _admit; null if there are none. free: those that _open_queues
-found when it looked for two more than batch_size.';
+found when it looked for one more than batch_size.';

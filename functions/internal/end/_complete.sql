@@ -1,4 +1,6 @@
-create or replace function pgbaton._complete(job_ids bigint[], lease_token bigint, results jsonb[])
+create or replace function pgbaton._complete(
+    job_ids bigint[], lease_token bigint, results jsonb[], wakes boolean default true
+)
 returns pgbaton.span[]
 language plpgsql volatile
 as $$
@@ -12,7 +14,7 @@ begin
         job_ids, array['active', 'cancelling', 'unknown_retry']::pgbaton.job_state[], true, lease_token,
         is_one_by_one => cardinality(job_ids) = 1
     );
-    perform pgbaton._finish(v_spans, 'completed');
+    perform pgbaton._finish(v_spans, 'completed', wakes => wakes);
     if (select coalesce(sum(s.hi - s.lo + 1), 0) from unnest(v_spans) as s) < cardinality(job_ids) then
         v_spans := v_spans || pgbaton._complete_late(job_ids, lease_token);
     end if;
@@ -30,6 +32,6 @@ begin
     return v_spans;
 end;
 $$;
-comment on function pgbaton._complete(bigint[], bigint, jsonb[]) is
-'Ends jobs as completed, with results in the order of job_ids, and returns the spans it ended. Raises
-PB011.';
+comment on function pgbaton._complete(bigint[], bigint, jsonb[], boolean) is
+'Ends jobs as completed, with results in the order of job_ids, and returns the spans it ended. wakes: as
+_free_places has it. Raises PB011.';

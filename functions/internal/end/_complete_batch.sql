@@ -1,4 +1,6 @@
-create or replace function pgbaton._complete_batch(job_ids bigint[], lease_token bigint, results jsonb[])
+create or replace function pgbaton._complete_batch(
+    job_ids bigint[], lease_token bigint, results jsonb[], wakes boolean default true
+)
 returns pgbaton.span[]
 language plpgsql volatile
 as $$
@@ -13,11 +15,11 @@ begin
             pgbaton._check_same_length('job_ids', cardinality(job_ids), 'results', cardinality(results));
     end if;
     if results is null and lease_token is not null and cardinality(job_ids) = 1 then
-        if pgbaton._complete_first(job_ids[1], lease_token) then
+        if pgbaton._complete_first(job_ids[1], lease_token, wakes) then
             return null;
         end if;
     elsif results is null and lease_token is not null and cardinality(job_ids) > 1 then
-        v_spans := pgbaton._complete_whole(job_ids, lease_token);
+        v_spans := pgbaton._complete_whole(job_ids, lease_token, wakes);
         if v_spans[1].hi - v_spans[1].lo + 1 = cardinality(job_ids) then  -- one for all, as it is with small batches
             return null;
         elsif (select sum(s.hi - s.lo + 1) from unnest(v_spans) as s) = cardinality(job_ids) then
@@ -26,9 +28,9 @@ begin
             v_left := pgbaton._ids_outside(job_ids, v_spans);
         end if;
     end if;
-    return v_spans || pgbaton._complete(v_left, lease_token, results);
+    return v_spans || pgbaton._complete(v_left, lease_token, results, wakes);
 end;
 $$;
-comment on function pgbaton._complete_batch(bigint[], bigint, jsonb[]) is
-'Ends jobs as completed. Null when all of them were, else the spans of those that were, for _verdicts. Raises 22004,
-2202E or PB011.';
+comment on function pgbaton._complete_batch(bigint[], bigint, jsonb[], boolean) is
+'Ends jobs as completed. Null when all of them were, else the spans of those that were, for _verdicts. wakes: as
+_free_places has it. Raises 22004, 2202E or PB011.';

@@ -1,4 +1,4 @@
-create or replace function pgbaton._complete_first(job_id bigint, lease_token bigint)
+create or replace function pgbaton._complete_first(job_id bigint, lease_token bigint, wakes boolean default true)
 returns boolean
 language plpgsql volatile
 as $$
@@ -41,7 +41,15 @@ begin
         perform pgbaton._pass_batons_of(array[v_span]);
     end if;
     if pg_sequence_last_value('pgbaton.edge_seq') is not null then  -- there are edges, or limits
-        perform pgbaton._free_places(array[v_span]);
+        if exists (select from pgbaton.queue as q where q.id = v_span.queue_id and q.is_limited) then
+            -- As _free_places, for one.
+            if v_span.slot < -100 then
+                perform pgbaton._release_places(array[v_span]);
+            end if;
+            if wakes then
+                perform pgbaton._wake_limited(array[v_span.queue_id], 1);
+            end if;
+        end if;
         -- Nearly always nobody does: then this is all.
         if not pgbaton._is_read_committed()
             or exists (select from pgbaton.job_wait as w where w.parent_id = v_span.lo)
@@ -52,7 +60,7 @@ begin
     return true;
 end;
 $$;
-comment on function pgbaton._complete_first(bigint, bigint) is
+comment on function pgbaton._complete_first(bigint, bigint, boolean) is
 'The short way of complete_job for the first job of a span under this token, as it is when a worker
 acknowledges one job after the other: what _carve and _finish do, in three statements. Starting a statement
-costs more than what it does for one job. False when it is another job, or is locked.';
+costs more than what it does for one job. False when it is another job, or is locked. wakes: as _free_places has it.';

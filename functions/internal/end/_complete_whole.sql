@@ -1,4 +1,4 @@
-create or replace function pgbaton._complete_whole(job_ids bigint[], lease_token bigint)
+create or replace function pgbaton._complete_whole(job_ids bigint[], lease_token bigint, wakes boolean)
 returns pgbaton.span[]
 language plpgsql volatile
 as $$
@@ -46,12 +46,12 @@ begin
         select array_agg(r::pgbaton.span) into v_spans from removed as r;
     end if;
     if v_spans is not null then
-        perform pgbaton._finish(v_spans, 'completed');
+        perform pgbaton._finish(v_spans, 'completed', wakes => wakes);
     end if;
     return v_spans;
 end;
 $$;
-comment on function pgbaton._complete_whole(bigint[], bigint) is
+comment on function pgbaton._complete_whole(bigint[], bigint, boolean) is
 'The short way of complete_jobs: ends the spans under this token all of whose jobs are among the ids, as it is when
 a worker completes what it claimed, and as it always is with keys. Of ids that do not follow one another, spans of
-one job only. Null when there are none.';
+one job only. Null when there are none. wakes: as _free_places has it.';

@@ -1,5 +1,5 @@
 create or replace function pgbaton._finish(
-    spans pgbaton.span[], state pgbaton.job_state, resolution text default null
+    spans pgbaton.span[], state pgbaton.job_state, resolution text default null, wakes boolean default true
 )
 returns void
 language plpgsql volatile
@@ -35,10 +35,10 @@ begin
         perform pgbaton._pass_batons_of(spans);
     end if;
     if pg_sequence_last_value('pgbaton.edge_seq') is not null then  -- there are edges, or limits
-        perform pgbaton._free_places(spans);
+        perform pgbaton._free_places(spans, wakes);
         perform pgbaton._tell_children(spans, state = 'completed');
     end if;
 end;
 $$;
-comment on function pgbaton._finish(pgbaton.span[], pgbaton.job_state, text) is
-'Writes spans that were carved out into history and passes the batons they held.';
+comment on function pgbaton._finish(pgbaton.span[], pgbaton.job_state, text, boolean) is
+'Writes spans that were carved out into history and passes the batons they held. wakes: as _free_places has it.';
