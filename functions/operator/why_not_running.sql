@@ -53,7 +53,8 @@ begin
             job_id, v_job.queue, v_job.singleton_key
         )
         when v_queue.is_limited
-            and (pgbaton._open_queues(array[v_queue.id], array[v_queue.id])).open_ids = '{}' then pgbaton._why_closed(job_id, v_queue)
+            and (pgbaton._open_queues(array[v_queue.id], array[v_queue.id])).open_ids = '{}'
+        then pgbaton._why_closed(job_id, v_queue)
         when not exists (
             select from pgbaton.worker as w
             where w.heartbeat_at > pgbaton._now() - interval '2 minutes'
