@@ -184,7 +184,11 @@ def test_a_borrowed_connection_may_be_in_pipeline_mode(client: Client, conn: Con
     borrower = Client(connection=conn)
     with conn.pipeline():
         ids = [borrower.enqueue_job("mail", n) for n in range(3)]
-    assert [client.get_job(job_id).payload for job_id in ids] == [0, 1, 2]
+        assert [borrower.get_job(job_id).payload for job_id in ids] == [0, 1, 2]
+        assert "mail" in {info.queue for info in borrower.list_queues()}
+        claimed = borrower.claim_job_batch("w", ["mail"])
+        assert borrower.complete_jobs(ids, claimed[0].lease_token)[0].verdict == "ok"
+    assert [client.get_job(job_id).state for job_id in ids] == ["completed"] * 3
 
 
 def test_a_pool_lends_a_connection_to_each_call(client: Client, dsn: str) -> None:

@@ -178,8 +178,8 @@ async def _execute(
         try:
             statement = _calls.statement(function, tuple(given))
             await cursor.execute(statement, given, binary=True)
-            columns = [column.name for column in cursor.description or ()]
-            return columns, await cursor.fetchall()
+            rows = await cursor.fetchall()  # first: in a pipeline it is what waits for the answer
+            return [column.name for column in cursor.description or ()], rows
         except psycopg.Error as error:
             ours = typed(error)
             if ours is error:

@@ -177,8 +177,8 @@ def _execute(
         try:
             statement = _calls.statement(function, tuple(given))
             cursor.execute(statement, given, binary=True)
-            columns = [column.name for column in cursor.description or ()]
-            return columns, cursor.fetchall()
+            rows = cursor.fetchall()  # first: in a pipeline it is what waits for the answer
+            return [column.name for column in cursor.description or ()], rows
         except psycopg.Error as error:
             ours = typed(error)
             if ours is error:
