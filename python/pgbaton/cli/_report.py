@@ -146,7 +146,7 @@ def _dead(client: Client) -> str:
 
 
 def _queues(client: Client) -> str:
-    busy = [queue for queue in client.live_stats() if _is_busy(queue)]
+    busy = [queue for queue in client.live_stats() if is_busy(queue)]
     table = _table(
         [
             "queue", "ready", "running", "failed", "waiting", "retrying", "scheduled",
@@ -170,7 +170,8 @@ def _queues(client: Client) -> str:
     return f"<p>Those without jobs that are not paused are left out.</p>\n{table}"
 
 
-def _is_busy(queue: LiveStat) -> bool:
+def is_busy(queue: LiveStat) -> bool:
+    """Whether it has jobs, or is paused."""
     counts = (queue.pending, queue.processing, queue.dlq, queue.waiting, queue.retrying)
     return queue.is_paused or any(counts) or queue.recovered > 0 or queue.scheduled > 0
 

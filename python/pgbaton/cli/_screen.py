@@ -13,6 +13,7 @@ from rich.text import Text
 from pgbaton._text import sentence
 from pgbaton.cli._hints import hint_of
 from pgbaton.cli._listing import Column, Frame, Listing
+from pgbaton.cli._report import is_busy
 from pgbaton.cli._text import clean, duration, one_line, when
 from pgbaton.client import Client
 from pgbaton.errors import NotPermitted
@@ -109,7 +110,9 @@ class Screen:
             self._trouble = ""
 
     def _look(self) -> None:
-        self._queues = self._client.live_stats()
+        selected = self._selected()
+        # Those that do nothing come last: on a small terminal they are not seen.
+        self._queues = sorted(self._client.live_stats(), key=lambda q: (not is_busy(q), q.queue))
         self._workers = [w for w in self._client.list_workers() if is_there(w)]
         self._rates.add(self._client.job_totals(max_age=self._max_age))
         try:
@@ -117,7 +120,7 @@ class Screen:
         except (psycopg.errors.InsufficientPrivilege, NotPermitted) as error:
             self._blocked, self._hidden = [], sentence(error)  # a role that only monitors
         self._looked_at = datetime.now(UTC)
-        self._move(0)
+        self._follow(selected)
 
     # Keys ------------------------------------------------------------------------------------
 
@@ -163,6 +166,13 @@ class Screen:
 
     def _move(self, step: int) -> None:
         self._cursor = max(0, min(self._cursor + step, len(self._rows()) - 1))
+
+    def _follow(self, selected: LiveStat | BlockedKey | None) -> None:
+        """The row that was selected stays so, wherever it is now."""
+        names = [name_of(row) for row in self._rows()]
+        if selected is not None and name_of(selected) in names:
+            self._cursor = names.index(name_of(selected))
+        self._move(0)
 
     def _selected(self) -> LiveStat | BlockedKey | None:
         return self._rows()[self._cursor] if self._rows() else None
@@ -266,6 +276,10 @@ class Screen:
     ) -> Listing:
         is_selected = on_keys == self._on_keys
         return Listing(columns, rows, self._cursor if is_selected else 0, is_selected)
+
+
+def name_of(row: LiveStat | BlockedKey) -> tuple[str, str | None]:
+    return row.queue, row.singleton_key if isinstance(row, BlockedKey) else None
 
 
 def is_there(worker: WorkerInfo) -> bool:
