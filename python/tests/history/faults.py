@@ -389,6 +389,12 @@ FAULTS = [
         "no_job_too_many_runs",
     ),
     Fault(
+        "only the first permits are looked at",
+        "_admit",
+        (("exit when v_need <= 0 or cardinality(v_candidates) < v_asked", "exit"),),
+        "permits_that_others_have_locked_hide_no_free_one",
+    ),
+    Fault(
         "a permit is free as long as its claim has jobs",
         "_permits",
         (("coalesce(h.ordinal <= (", "coalesce(h.ordinal < ("),),

@@ -317,6 +317,19 @@ def no_job_too_many_runs(open_session: Open) -> None:
     assert [len(db.claim("q", 2)) for _ in range(2)] == [1, 0]
 
 
+def permits_that_others_have_locked_hide_no_free_one(open_session: Open) -> None:
+    db = open_session()
+    db.rows("select pgbaton.create_queue('q')")
+    db.rows("select pgbaton.set_queue_limits('q', max_running => 5)")
+    for _ in range(10):
+        db.enqueue("q")
+    for _ in range(5):
+        other = open_session()
+        other.begin()
+        assert len(other.claim("q", 1)) == 1
+    assert db.claim("q", 1) == {}
+
+
 def a_rate_counts_starts(open_session: Open) -> None:
     db = open_session()
     with Clock(db.conn) as clock:

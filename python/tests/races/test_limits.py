@@ -344,6 +344,27 @@ def test_a_full_queue_hides_nobody(db: Session) -> None:
     assert second == [(other,)]
 
 
+def asleep(open_session: Open, number: int) -> list[Session]:
+    """Workers that sleep on queue q and listen."""
+    sleepers = [open_session() for _ in range(number)]
+    for name, sleeper in enumerate(sleepers):
+        for _ in range(3):
+            [(channel, wait)] = sleeper.rows(
+                "select channel, wait from pgbaton.wait_for_jobs(%s, '{q}')", f"sleeper {name}"
+            )
+        assert wait > timedelta(seconds=1)
+        sleeper.conn.execute(f"listen {channel}")
+    return sleepers
+
+
+def woken(sleepers: list[Session]) -> int:
+    heard = 0
+    for sleeper in sleepers:
+        sleeper.conn.execute("select 1")
+        heard += len(list(sleeper.conn.notifies(timeout=0)))
+    return heard
+
+
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("how", ["complete", "fail", "release", "fail for good"])
 def test_a_place_that_gets_free_wakes_a_worker(
@@ -353,14 +374,7 @@ def test_a_place_that_gets_free_wakes_a_worker(
     create(db, policy, "max_running => 1")
     fill(db, 3)
     held = db.claim("q", 1)
-    sleepers = [open_session() for _ in range(8)]
-    for number, sleeper in enumerate(sleepers):
-        for _ in range(3):
-            [(channel, wait)] = sleeper.rows(
-                "select channel, wait from pgbaton.wait_for_jobs(%s, '{q}')", f"sleeper {number}"
-            )
-        assert wait > timedelta(seconds=1)
-        sleeper.conn.execute(f"listen {channel}")
+    sleepers = asleep(open_session, 8)
     [(job, token)] = held.items()
     if how == "complete":
         db.complete(held)
@@ -368,15 +382,65 @@ def test_a_place_that_gets_free_wakes_a_worker(
         db.rows("select * from pgbaton.release_jobs(%s, %s)", [job], token)
     else:
         db.rows("select pgbaton.fail_job(%s, 'broke', %s, %s, '1 hour')", job, token, how == "fail")
-    heard = 0
-    for sleeper in sleepers:
-        sleeper.conn.execute("select 1")
-        heard += len(list(sleeper.conn.notifies(timeout=0)))
+    heard = woken(sleepers)
     if how == "release":
         assert heard >= 1
     else:
         assert heard == 2
     assert len(db.claim("q")) == 1
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize(
+    ("queues", "job_types", "expected"),
+    [("q", None, 0), ("other", None, 2), ("q", ["none"], 2), ("not there", None, 2)],
+    ids=["takes the place", "of another queue", "finds none", "fails"],
+)
+def test_who_claims_on_wakes_others_for_a_place_that_stays_free(
+    db: Session,
+    open_session: Open,
+    policy: str,
+    queues: str,
+    job_types: list[str] | None,
+    expected: int,
+) -> None:
+    create(db, policy, "max_running => 1")
+    db.rows("select pgbaton.create_queue('other')")
+    fill(db, 3)
+    [(job, token)] = db.claim("q", 1).items()
+    sleepers = asleep(open_session, 8)
+    next_jobs = db.rows(
+        "select verdict from pgbaton.complete_and_claim(array[%s::bigint], %s, 'w', array[%s], %s)",
+        job,
+        token,
+        queues,
+        job_types,
+    )
+    assert next_jobs == [("claimed",)] * (expected == 0)
+    assert woken(sleepers) == expected
+    assert len(db.claim("q")) == (expected > 0)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize(
+    "limits", ["max_running => 7", "rate_count => 7, rate_interval => '1 hour'"]
+)
+def test_permits_that_others_have_locked_hide_no_free_one(
+    db: Session, open_session: Open, policy: str, limits: LiteralString
+) -> None:
+    """Each sees all permits free, since nobody has committed, and finds one that is."""
+    create(db, policy, limits)
+    fill(db, 30)
+    others = [open_session() for _ in range(7)]
+    for other in others:
+        other.begin()
+        assert len(other.claim("q", 1)) == 1
+    assert db.claim("q", 1) == {}
+    others[3].rollback()
+    assert len(db.claim("q", 5)) == 1
+    for other in others[:3] + others[4:]:
+        other.commit()
+    assert db.claim("q", 5) == {}
 
 
 def test_limits_that_are_raised_wake(db: Session, open_session: Open) -> None:
