@@ -70,7 +70,7 @@ begin
                 ' %s of its steps fail, since %s: %s. The others are done.',
                 v_failing.steps, v_failing.since, v_failing.names
             )
-            when is_warn then ' Have a worker or pg_cron call pgbaton.run_maintenance() every minute.'
+            when is_warn then ' Start a worker, or have pgbaton.run_maintenance() called every minute.'
             else ''
         end;
     return next;

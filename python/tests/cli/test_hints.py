@@ -74,6 +74,11 @@ def test_the_commands_exist(run: Command) -> None:
         assert option in run.out(*words.split(), "--help")
 
 
+def test_advice_asks_nobody_to_run_a_command_who_cannot() -> None:
+    """pg_cron calls functions, and a function becomes a command here."""
+    assert [text for text in [*hints(), *advice()] if "pg_cron" in text] == []
+
+
 def test_an_id_stays_in_the_command() -> None:
     assert _hints.in_commands("pgbaton.why_not_running(7) says what it is doing.") == (
         "`pgbaton job why 7` says what it is doing."
