@@ -107,6 +107,7 @@ def test_empty_and_null_arrays(jobs: list[int], db: Session, sound: Sound) -> No
     sound()
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("policy", ["standard", pytest.param("fifo", marks=pytest.mark.proof)])
 def test_100_000_rows_in_one_call(db: Session, policy: str) -> None:
     db.rows("select pgbaton.create_queue('q', %s::text::pgbaton.queue_policy)", policy)
