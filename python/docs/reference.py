@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import psycopg
 
@@ -39,7 +40,13 @@ def main() -> None:
             psycopg.connect(server.dsn(), autocommit=True) as conn,
         ):
             install(conn)
-            rows = {row[0]: row[1:] for row in conn.execute(FUNCTIONS)}
+            text = page(conn)
+    (_assemble.source_root() / "docs" / "reference.md").write_text(text)
+
+
+def page(conn: psycopg.Connection[Any]) -> str:
+    """The whole page, of the functions that are installed there."""
+    rows = {row[0]: row[1:] for row in conn.execute(FUNCTIONS)}
     root = _assemble.source_root()
     lines = ["# Reference", "", f"The functions of pgbaton {_assemble.version(root)}.", ""]
     audience = ""
@@ -50,7 +57,7 @@ def main() -> None:
             audience = _assemble.audience_of(file)
             lines += [f"## {TITLES[audience]}", "", f"Role: {_assemble.ROLES_OF[audience]}", ""]
         lines += describe(file.stem, *rows[file.stem])
-    (root / "docs" / "reference.md").write_text("\n".join(lines).rstrip() + "\n")
+    return "\n".join(lines).rstrip() + "\n"
 
 
 def describe(name: str, arguments: str, result: str | None, comment: str | None) -> list[str]:
