@@ -219,6 +219,17 @@ def test_lists_that_are_cut_say_so(page: Page, client: Client, queue: str) -> No
     expect(page.locator("#job-detail")).to_contain_text("there may be more")
 
 
+def test_a_blocked_key_that_is_paused_says_so(page: Page, client: Client, orders: str) -> None:
+    client.pause_key(orders, "broken")
+    line = row(page, "blocked", orders).filter(has_text="broken").filter(has_text="failed for good")
+    expect(line).to_contain_text("paused")
+    line.get_by_role("button", name="Resume key").click()
+    page.get_by_role("dialog").get_by_role("button", name="Resume key").click()
+    expect(line).not_to_contain_text("paused")
+    expect(line.get_by_role("button", name="Pause key")).to_be_visible()
+    assert client.list_paused_keys(orders) == []
+
+
 # Time -------------------------------------------------------------------------------------------
 
 SHIFTED = """

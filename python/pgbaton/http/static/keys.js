@@ -11,7 +11,9 @@ const MOST_WAITING = 100;
 let places = [""];
 let nextAfter = null;
 let rows = [];
+let paused = new Set(); // queue and key
 const turn = turns();
+const nameOf = (key) => `${key.queue}\n${key.singleton_key}`;
 
 export async function loadBlocked() {
   const isLast = turn();
@@ -69,14 +71,17 @@ function updateBlocked(row, blocked) {
   const times = blocked.attempts === 1 ? "once" : `${number(blocked.attempts)} times`;
   setText($("td .sub", row), isFailed ? `failed for good, tried ${times}` : `tried ${times}${next}`);
   setText(row.cells[3], number(blocked.waiting_count) + (blocked.waiting_count >= MANY ? "+" : ""));
+  const isPaused = paused.has(nameOf(blocked));
+  setText($("th .sub", row), isPaused ? `${blocked.queue} · paused` : blocked.queue);
   const actions = row.cells[5];
-  if (actions.dataset.state === blocked.state) return;
-  actions.dataset.state = blocked.state;
+  const offered = `${blocked.state} ${isPaused}`;
+  if (actions.dataset.offered === offered) return;
+  actions.dataset.offered = offered;
   const job = {
     queue: blocked.queue, job_id: blocked.job_id, holds_key: true,
     about: `job ${blocked.job_id} of key ${blocked.singleton_key}`,
   };
-  const pause = may("pause_key", blocked.queue) ? [pauseKeyButton(blocked.queue, blocked.singleton_key, false)] : [];
+  const pause = may(isPaused ? "resume_key" : "pause_key", blocked.queue) ? [pauseKeyButton(blocked.queue, blocked.singleton_key, isPaused)] : [];
   actions.replaceChildren(...jobButtons(job, blocked.state, isFailed ? ["retry", "skip"] : ["reschedule", "cancel"]), ...pause);
 }
 
@@ -96,7 +101,9 @@ async function loadPaused(isLast) {
   try {
     const found = await askJson(`/ui/paused?${new URLSearchParams({ queue: $("#blocked-queue").value })}`);
     if (!isLast()) return;
-    keepRows($("table", section), found, (key) => `${key.queue}\n${key.singleton_key}`, makePaused, (row, key) => setText(row.cells[1], ago(key.paused_at)));
+    paused = new Set(found.map(nameOf));
+    showBlocked();
+    keepRows($("table", section), found, nameOf, makePaused, (row, key) => setText(row.cells[1], ago(key.paused_at)));
     countUpTo(section, found, MOST_PAUSED, "No key is paused.");
   } catch (error) {
     if (isLast()) note(section, error.message, true);
