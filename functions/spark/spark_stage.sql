@@ -66,7 +66,8 @@ begin
             message = format('%s has a null entry', v_with_null),
             hint = 'Pass the default instead, 100, '''' or {}; null for the whole array if all rows have it.';
     end if;
-    perform pgbaton._normal_tags(t.tags::text[]) from (select distinct unnest(tags) as tags) as t;
+    perform pgbaton._check_labels(d.job_type, pgbaton._normal_tags(coalesce(d.tags, '{}')::text[]))
+    from (select distinct unnest(job_types) as job_type, unnest(tags) as tags) as d;
     perform pgbaton._check_dedup_id(d.dedup_id, 'skip', d.ordinal)
     from unnest(dedup_ids) with ordinality as d (dedup_id, ordinal)
     where d.dedup_id = '' or octet_length(d.dedup_id) > 1024;

@@ -13,12 +13,7 @@ begin
             message = 'priority or job_type is null',
             hint = 'Leave them out for the defaults, 100 and ''''.';
     end if;
-    if octet_length(job_type) > 255 or octet_length(array_to_string(tags, ' ')) > 1024 then
-        raise exception using
-            errcode = 'invalid_parameter_value',
-            message = 'job_type is above 255 bytes or the tags together are above 1024',
-            hint = 'They are short routing labels; put data in the payload.';
-    end if;
+    perform pgbaton._check_labels(job_type, tags);
     -- Labels, not lanes: several transactions may have made one for the same.
     if (
         select count(distinct (l.priority, l.job_type, l.tags)) from pgbaton.lane as l where l.queue_id = queue.id
