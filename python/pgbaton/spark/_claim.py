@@ -47,7 +47,7 @@ MOST_OF_A_CLAIM = 100_000
 STATEMENT_JOBS = 5_000
 COMPLETE = (
     "select job_id, verdict"
-    " from pgbaton.complete_jobs(%(ids)s, %(token)s, %(values)s::text[]::jsonb[])"
+    " from pgbaton.complete_jobs(%(ids)s, %(token)s, %(values)b::text[]::jsonb[])"
 )
 FAIL = (
     "select job_id, verdict from pgbaton.fail_jobs(%(ids)s, %(values)s, %(token)s, %(retryable)s)"
@@ -134,6 +134,7 @@ def claim(
                 "select id, lease_token, lease_until - claimed_at"
                 " from pgbaton.claim_job_batch(%s, %s, %s, %s, %s, %s)",
                 [name, *filters, min(n - len(tokens), MOST_OF_A_CLAIM), lease],
+                binary=True,  # a text of an interval depends on IntervalStyle
             ).fetchall()
             if not rows:
                 break
@@ -309,7 +310,9 @@ class Claim:
         for token, held in by_token.items():
             for start in range(0, len(held), STATEMENT_JOBS):
                 ids = held[start : start + STATEMENT_JOBS]
-                given = {"ids": ids, "token": token, "values": [values[job_id] for job_id in ids]}
+                found = [values[job_id] for job_id in ids]
+                # A list of nulls alone would be a text, which depends on array_nulls.
+                given = {"ids": ids, "token": token, "values": found if any(found) else None}
                 yield from connection.execute(statement, given | more)
 
     def _heartbeat(self, seconds: float) -> None:

@@ -117,12 +117,19 @@ def shown(values: pa.Array) -> str | None:
         value = values.cast(pa.binary())[0].as_py()
         text = None if value is None else value.decode("utf-8", "backslashreplace")
     else:
-        text = None if not values[0].is_valid else str(_in_utc(values)[0])
+        text = None if not values[0].is_valid else _shown(_plain(values))
     return text and text[:SHOWN].replace(NUL, "\\0").encode("utf-8", "replace").decode()
 
 
+def _shown(values: pa.Array) -> str:
+    try:
+        return str(values[0])
+    except OverflowError:  # an instant that Python cannot hold
+        return str(values.to_string(skip_new_lines=True)[1:-1])
+
+
 def _literal(field: Field, chunk: pa.RecordBatch) -> str | JsonArray:
-    values = _in_utc(chunk.column(field.index))
+    values = _plain(chunk.column(field.index))
     try:
         if _is_text(values) and _has_nul(values):
             raise _nul(field)
@@ -137,22 +144,30 @@ def _literal(field: Field, chunk: pa.RecordBatch) -> str | JsonArray:
     return array
 
 
-def _in_utc(values: pa.Array) -> pa.Array:
-    """The same instants without the session's time zone, of which Python may know nothing."""
-    without = _without_zone(values.type)
-    return values if without == values.type else values.cast(without)
+def _plain(values: pa.Array) -> pa.Array:
+    """The same values as usual texts, and instants in UTC.
+
+    That is, without the session's time zone, of which Python may know nothing, and whatever
+    `spark.sql.execution.arrow.useLargeVarTypes` is.
+    """
+    kind = _plain_kind(values.type)
+    return values if kind == values.type else values.cast(kind)
 
 
-def _without_zone(kind: pa.DataType) -> pa.DataType:
+def _plain_kind(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_timestamp(kind):
         return pa.timestamp(kind.unit)
+    if pa.types.is_large_string(kind):
+        return pa.string()
+    if pa.types.is_large_binary(kind):
+        return pa.binary()
     if pa.types.is_struct(kind):
-        return pa.struct([field.with_type(_without_zone(field.type)) for field in kind])
+        return pa.struct([field.with_type(_plain_kind(field.type)) for field in kind])
     if pa.types.is_list(kind):
-        return pa.list_(kind.value_field.with_type(_without_zone(kind.value_type)))
+        return pa.list_(kind.value_field.with_type(_plain_kind(kind.value_type)))
     if pa.types.is_map(kind):
-        item = kind.item_field.with_type(_without_zone(kind.item_type))
-        return pa.map_(kind.key_field, item)
+        fields = (kind.key_field, kind.item_field)
+        return pa.map_(*(field.with_type(_plain_kind(field.type)) for field in fields))
     return kind
 
 

@@ -8,6 +8,7 @@ once: what other attempts staged is waste that run_maintenance drops.
 from __future__ import annotations
 
 import json
+import re
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -48,6 +49,8 @@ from pgbaton.spark._jdbc import is_connect
 from pgbaton.spark._workers import require_workers
 
 LABELS = {"priorities", "job_types", "tags"}
+# How a message begins that says which row of a statement it is about.
+NUMBERED = re.compile(r"^(singleton_key|dedup_id|payload) 1\b")
 
 
 @plain_errors()
@@ -192,8 +195,7 @@ class Stage:
         part = context.partitionId() if context else 0
         try:
             with self.target.connect() as connection:
-                connection.adapters.register_dumper(JsonArray, JsonArrayDumper)
-                attempt = Attempt(self, connection, staged, part, self._statement(part))
+                attempt = Attempt(self, connection, staged, part)
                 for chunk in chain([first], pending):
                     attempt.add(chunk)
         except RowRefused as error:
@@ -204,7 +206,16 @@ class Stage:
                 raise Refused(staged.refusal) from None  # Spark tries it again
         return staged
 
-    def _statement(self, part: int) -> sql.Composed:
+    def judge(self, rows: pa.RecordBatch) -> None:
+        """Raises RowRefused for the first row that would be refused; stages nothing."""
+        with self.target.connect() as connection:
+            attempt = Attempt(self, connection, Staged(str(uuid.uuid4())), 0)
+            for chunk in chunks(iter([rows])):
+                attempt.add(chunk)
+            connection.rollback()
+
+    def statement(self, part: int) -> sql.Composed:
+        """Stages a chunk of this part, of an attempt and a number that are left open."""
         arguments = [
             sql.SQL("{} => %s::").format(sql.Identifier(f.parameter)) + sql.SQL(TYPES[f.parameter])
             for f in self.fields
@@ -286,13 +297,14 @@ class Attempt:
         connection: psycopg.Connection[Any],
         staged: Staged,
         part: int,
-        statement: sql.Composed,
     ) -> None:
+        connection.adapters.register_dumper(JsonArray, JsonArrayDumper)
         self._stage = stage
         self._connection = connection
         self._staged = staged
         self._part = part
-        self._statement = statement
+        self._statement = stage.statement(part)
+        self._begin()
         self._rows = 0  # that were looked at
         self._kept = 0  # characters of bad rows
         self._chunks = count()
@@ -309,8 +321,13 @@ class Attempt:
                 if not refusal.is_of_a_row:
                     raise
                 self._connection.rollback()
+                self._begin()
                 raise RowRefused(self._first_bad(chunk, refusal)) from None
             self._rows += chunk.num_rows
+
+    def _begin(self) -> None:
+        """Else NULL in an array might be a text. For this transaction: a pooler may be between."""
+        self._connection.execute("set local array_nulls = on")
 
     def _send(self, chunk: pa.RecordBatch) -> None:
         arrays = literals(self._stage.fields, chunk).values()
@@ -401,7 +418,7 @@ def _refusal(error: BadColumn | psycopg.DatabaseError) -> Refusal:
 def _alone(refusal: Refusal) -> Refusal:
     """Without the number that the row had in a statement of one."""
     message = refusal.message.replace(", row 1)", ")").removesuffix(" (row 1)")
-    return replace(refusal, message=message)
+    return replace(refusal, message=NUMBERED.sub(r"\1", message))
 
 
 def _aside_place(

@@ -45,7 +45,7 @@ class Target:
     @classmethod
     def resolve(cls, dsn: str, password: str | None = None) -> Target:
         conninfo = make_conninfo(dsn, password=password) if password else dsn
-        with psycopg.connect(conninfo, fallback_application_name="pgbaton") as connection:
+        with connected(conninfo) as connection:
             info = connection.info
             Client(connection=connection).version()  # raises if it is another one, or none
             # From the environment only what matters: libpq lists a dozen more.
@@ -66,7 +66,7 @@ class Target:
 
     def connect(self) -> psycopg.Connection[Any]:
         """Under READ COMMITTED whatever the default is: a higher level only fails more often."""
-        connection = psycopg.connect(self.conninfo(), fallback_application_name="pgbaton")
+        connection = connected(self.conninfo())
         connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
         return connection
 
@@ -88,3 +88,8 @@ class Target:
         given |= {"logServerErrorDetail": "false"}
         query = "&".join(f"{name}={quote(value, safe='')}" for name, value in given.items())
         return f"jdbc:postgresql://{host}:{self.port}/{quote(self.dbname, safe='')}?{query}"
+
+
+def connected(conninfo: str) -> psycopg.Connection[Any]:
+    """In UTF-8, as Spark's texts are, whatever the role or the environment have set."""
+    return psycopg.connect(conninfo, client_encoding="UTF8", fallback_application_name="pgbaton")

@@ -6,8 +6,10 @@ import re
 import sys
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import or_
 from typing import Any, Literal, NoReturn, TypeAlias
 
 import psycopg
@@ -17,21 +19,29 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from pgbaton.errors import KeyRequired
+from pgbaton.errors import KeyRequired, PayloadTooLarge
 from pgbaton.spark import _jdbc
 from pgbaton.spark._aside import count_of
-from pgbaton.spark._datasource import aside_run_id, batch_run_id, register
+from pgbaton.spark._columns import fields_of
+from pgbaton.spark._datasource import RowRefused, Stage, aside_run_id, batch_run_id, register
 from pgbaton.spark._dsn import Target
 from pgbaton.spark._errors import (
     Place,
     Refusal,
-    in_our_words,
     other_pythons_noted,
     plain_errors,
     shortened,
 )
 from pgbaton.spark._ranges import check_partitions
-from pgbaton.spark._rows import STRIPES, ColumnOrName, Wanted, has_text_payload, job_rows
+from pgbaton.spark._rows import (
+    INTEGERS,
+    ON_FAILED,
+    STRIPES,
+    ColumnOrName,
+    Wanted,
+    has_text_payload,
+    job_rows,
+)
 
 Method: TypeAlias = Literal["jdbc", "datasource"]
 OnBadRows: TypeAlias = Literal["fail", "aside"]
@@ -44,7 +54,14 @@ NUL = "\0"
 NUMBER = "__pgbaton_number"
 # monotonically_increasing_id has the partition above this many bits, and the row below.
 ROWS_OF_PART = 33
+# Rows that one look at the DataFrame brings to the driver, which shows them to the database.
 MOST_DOUBTFUL = 1000
+MOST_PARENTS = 100_000
+# An escape of U+0000, half of a pair of escapes, and what makes a number of very many digits.
+ODD_JSON = (
+    r"\\u0000|\\u[dD][89abAB]..(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB]..)\\u[dD][c-fC-F]"
+    r"|\\\\u[dD]|[eE][+-]?\d{4}|\d{4000}"
+)
 # With the number that the row had in a statement of one of Spark's batches.
 UNKNOWN_PARENT = re.compile(
     r"(?P<said>job (?P<id>-?\d+), named by after, does not exist)(?: \(row \d+\))?(?P<rest>.*)",
@@ -332,6 +349,13 @@ def _write_parts(rows: DataFrame, run: Run, parts: int, is_named: bool) -> None:
     try:
         _jdbc.write(rows.withColumns(added), run.target)
     except psycopg.Error as error:
+        if isinstance(error, PayloadTooLarge):
+            try:
+                _judge_largest(rows, run)
+            except PayloadTooLarge as same:
+                error.args = same.args
+            except (PySparkException, Py4JError):
+                pass  # too large for the driver
         if unknown := UNKNOWN_PARENT.match(str(error)):
             error.args = (_with_its_row(rows, unknown),)
         if is_named:
@@ -392,13 +416,13 @@ def _looks(rows: DataFrame, place: Place) -> str:
 
 
 def _check_rows(rows: DataFrame, run: Run, is_named: bool, is_text: bool) -> str | None:
-    """Raises if a row has no key or payload, or what PostgreSQL cannot store; says which row.
+    """Raises if a row has no key or payload, or what PostgreSQL does not take; says which row.
 
     Of a run that can be repeated it returns what the rows look like, whatever their order.
     """
     numbered = rows.withColumn(NUMBER, F.monotonically_increasing_id())
     checks = _checks(rows, run)
-    doubtful = _may_be_no_json(is_text)
+    doubtful = reduce(or_, _doubts(rows, is_text))
     wanted = [F.count(F.lit(1)).alias("rows"), F.count_if(doubtful).alias("doubtful")]
     for name, is_bad in checks.items():
         wanted.append(F.count_if(is_bad).alias(name))
@@ -414,7 +438,7 @@ def _check_rows(rows: DataFrame, run: Run, is_named: bool, is_text: bool) -> str
             first = found[f"first {name}"]
             _refuse(rows, run, name, f"in {found[name]} of {found['rows']} rows", first)
     if found["doubtful"]:
-        _check_json(rows, numbered.where(doubtful), run)
+        _judge_all(rows, numbered.where(doubtful), run)
     return f"{run.queue} {found['rows']} {found['sum']} {found['xor']}" if is_named else None
 
 
@@ -442,13 +466,42 @@ def _refuse(rows: DataFrame, run: Run, name: str, how_many: str, first: int) -> 
     )
 
 
+def _doubts(rows: DataFrame, is_text: bool) -> Iterator[Column]:
+    """Of which rows only the database can tell whether it takes them.
+
+    Not what no row but a very large one has: it would have to go through the driver.
+    """
+    yield _may_be_no_json(is_text)
+    for name, most_bytes in (("singleton_key", 1024), ("dedup_id", 1024), ("job_type", 255)):
+        if name in rows.columns:
+            column = F.col(name)
+            yield F.coalesce(F.octet_length(column) > most_bytes, F.lit(name == "job_type"))
+            yield F.coalesce((column == "") & F.lit(name != "job_type"), F.lit(False))
+    if "priority" in rows.columns:
+        yield F.coalesce(~F.col("priority").between(INTEGERS[0], INTEGERS[-1]), F.lit(True))
+    if "tags" in rows.columns:
+        is_odd = F.exists(
+            "tags", lambda tag: tag.isNull() | (tag == "") | (F.octet_length(tag) > 255)
+        )
+        texts = F.octet_length(F.array_join("tags", " "))
+        yield F.coalesce(is_odd | (texts > 1024), F.lit(True))
+    if "run_at" in rows.columns:
+        yield F.coalesce(~F.year("run_at").between(2, 9998), F.lit(False))
+    if "after" in rows.columns:
+        after = F.coalesce("after", F.array().cast("array<bigint>"))
+        is_odd = F.exists(after, lambda job_id: job_id.isNull()) | (F.size(after) > MOST_PARENTS)
+        if "on_failed" in rows.columns:
+            word = F.coalesce("on_failed", F.lit("wait"))
+            is_odd |= ~word.isin(*ON_FAILED) | ((word != "wait") & (F.size(after) == 0))
+        yield is_odd
+
+
 def _may_be_no_json(is_text: bool) -> Column:
-    """Whether only the database can tell if the payload is JSON to it."""
     payload = F.col("payload")
     if not is_text:
         return F.contains(payload, F.lit("\\u0000"))  # Spark wrote the rest
     # Escapes that stand for no character, and numbers of very many digits.
-    odd = F.regexp_like(payload, F.lit(r"\\u0000|\\u[dD][89a-fA-F]|[eE][+-]?\d{4}|\d{4000}"))
+    odd = F.regexp_like(payload, F.lit(ODD_JSON))
     # Spark ignores what follows a value: what closes one of the two does not close the other.
     is_json = _is_json_within("[", "]") & _is_json_within('{"a":', "}")
     return F.coalesce(odd | ~is_json, F.lit(False))
@@ -459,23 +512,38 @@ def _is_json_within(head: str, tail: str) -> Column:
     return F.try_parse_json(text).isNotNull()
 
 
-def _check_json(rows: DataFrame, doubtful: DataFrame, run: Run) -> None:
-    """Lets the database judge those payloads that Spark has doubts about; not more than some."""
-    found = doubtful.select(NUMBER, "payload").limit(MOST_DOUBTFUL).collect()
-    with run.target.connect() as connection:
-        for number, payload in sorted(found):
-            try:
-                with connection.transaction():
-                    connection.execute("select %s::jsonb", [payload])
-            except psycopg.OperationalError:
-                raise
-            except psycopg.DataError as error:
-                refusal = Refusal.of(error)
-                place = _place(number)
-                if "NUL" in str(error):
-                    message = in_our_words("22021", "0x00")
-                    refusal = Refusal("22021", message.replace("a text", 'column "payload"'))
-                replace(refusal, place=place).throw(_looks(rows, place))
+def _judge_all(rows: DataFrame, numbered: DataFrame, run: Run) -> None:
+    last: int | None = -1
+    while last is not None:
+        last = _judge(rows, numbered.where(F.col(NUMBER) > last).orderBy(NUMBER), run)
+
+
+def _judge(rows: DataFrame, numbered: DataFrame, run: Run, most: int = MOST_DOUBTFUL) -> int | None:
+    """Lets the database stage the first rows of numbered ones, and takes that back.
+
+    Raises what it refuses; says which row of `rows` that is. Returns the last number if there may
+    be more.
+    """
+    stage = Stage(run.target, run.queue, run.run_id, fields_of(rows.schema))
+    some = numbered.limit(most).toArrow()
+    for batch in some.to_batches():
+        try:
+            stage.judge(batch)
+        except RowRefused as error:
+            refusal = error.refusal
+            if refusal.place is None:
+                refusal.throw()
+            place = _place(batch.column(NUMBER)[refusal.place.row - 1].as_py())
+            replace(refusal, place=place).throw(_looks(rows, place))
+    return None if some.num_rows < most else int(some.column(NUMBER)[-1].as_py())
+
+
+def _judge_largest(rows: DataFrame, run: Run) -> None:
+    """The same for those payloads that probably are too large, or nested too deep."""
+    numbered = rows.withColumn(NUMBER, F.monotonically_increasing_id())
+    brackets = F.length(F.regexp_replace("payload", r"[^\[{]", ""))
+    for size in (F.octet_length("payload"), brackets):
+        _judge(rows, numbered.orderBy(size.desc()), run, most=3)
 
 
 def _is_unfit(name: str) -> Column:
@@ -494,10 +562,7 @@ def _make_lanes(rows: DataFrame, run: Run) -> None:
             given = lane.asDict() if columns else {}
             names = "".join(f", {name} => %({name})s::{LANE[name]}" for name in given)
             statement = f"select pgbaton.enqueue_batch(%(queue)s, '{{}}'{names})"
-            try:
-                connection.execute(statement, {"queue": run.queue, **given})
-            except psycopg.errors.NumericValueOutOfRange as error:
-                Refusal.of(error).throw()
+            connection.execute(statement, {"queue": run.queue, **given})
 
 
 def _result(

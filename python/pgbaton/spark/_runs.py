@@ -75,7 +75,8 @@ def run_report(dsn: str, run_id: str) -> list[RunReport]:
     """
     with (
         Target.resolve(dsn).connect() as connection,
-        connection.cursor(row_factory=dict_row) as cursor,
+        # The text of an interval depends on IntervalStyle.
+        connection.cursor(binary=True, row_factory=dict_row) as cursor,
     ):
         rows = cursor.execute("select * from pgbaton.spark_report(%s)", [run_id]).fetchall()
     return [RunReport(**{**row, "errors": _errors(row["errors"])}) for row in rows]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from functools import reduce
+from operator import or_
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +13,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from pgbaton.errors import UnknownQueue
-from pgbaton.spark import enqueue, foreach_batch, register
+from pgbaton.errors import PayloadTooLarge, UnknownQueue
+from pgbaton.spark import _enqueue, enqueue, foreach_batch, register
 
 Conn = psycopg.Connection[Any]
 # What PostgreSQL takes and Spark has doubts about, or the other way round.
@@ -80,6 +82,98 @@ def test_other_columns_too(
         with pytest.raises(psycopg.Error, match=f"(?s){message}.*row \\d+ of partition 0"):
             enqueue(df, dsn, "orders", order_by="n", partitions=1, method=method, **given)
     assert payloads(conn, "orders") == []
+
+
+# What only the database refuses: an expression for the bad row and one for all others.
+REFUSED = [
+    ("priority", "3000000000", "100", "out of range for an integer"),
+    ("priority", "null", "100", "priorities has a null entry"),
+    ("job_type", "repeat('x', 256)", "'t'", "job_type is above 255 bytes"),
+    ("job_type", "null", "'t'", "job_types has a null entry"),
+    ("tags", "array('a', null)", "array('a')", "holds a null"),
+    ("tags", "array('a', '')", "array('a')", "tag 2 is empty"),
+    ("tags", "transform(sequence(1, 9), n -> repeat(n, 200))", "array('a')", "together are above"),
+    ("tags", "null", "array('a')", "tags has a null entry"),
+    ("run_at", "timestamp'+12345-01-01 00:00:00'", "timestamp'1850-01-01 00:00:00'", "1 to 9999"),
+    ("dedup_id", "''", "concat('d', n)", "dedup_id is empty or longer"),
+    ("dedup_id", "repeat('d', 1025)", "concat('d', n)", "dedup_id is empty or longer"),
+    ("singleton_key", "repeat('k', 1025)", "'k'", "singleton_key is empty or longer"),
+    ("singleton_key", "''", "'k'", "singleton_key is empty or longer"),
+    ("after", "array(null, 1L)", "cast(array() as array<bigint>)", "after holds a null"),
+    ("on_failed", "'stop'", "cast(null as string)", "on_failed is 'stop'"),
+    ("on_failed", "'run'", "cast(null as string)", "without after"),
+    ("payload", "concat(repeat('[', 600), repeat(']', 600))", "'{}'", "nested deeper than 500"),
+]
+
+
+def odd_rows(spark: SparkSession) -> DataFrame:
+    """A row that is bad in each of these ways, and good ones between."""
+    columns = dict.fromkeys((name for name, *_ in REFUSED), "")
+    for number, (name, bad, good, _) in enumerate(REFUSED):
+        columns[name] = f"if(n = {2 * number}, {bad}, {columns[name] or good})"
+    rows = spark.range(0, 2 * len(REFUSED), 1, 2).withColumnRenamed("id", "n")
+    return rows.select("n", *(F.expr(text).alias(name) for name, text in columns.items()))
+
+
+def test_all_that_the_database_refuses_goes_aside_with_its_reason(
+    spark: SparkSession, dsn: str, conn: Conn, aside: str
+) -> None:
+    register(spark)
+    writer = odd_rows(spark).drop("n").write.format("pgbaton").mode("append")
+    options = {"on_bad_rows": "aside", "bad_rows_queue": aside}
+    writer.options(dsn=dsn, queue="mail", **options).save()
+    reasons = [found["reason"] for found in payloads(conn, aside)]
+    assert len(payloads(conn, "mail")) == len(reasons) == len(REFUSED)
+    for *_, message in REFUSED:
+        assert any(message in reason for reason in reasons), message
+
+
+def test_jdbc_has_them_judged_before_the_first_commit(
+    spark: SparkSession, dsn: str, conn: Conn, queues: None
+) -> None:
+    rows = odd_rows(spark)
+    doubts = reduce(or_, _enqueue._doubts(rows, is_text=True))
+    numbers = sorted(n for (n,) in rows.where(doubts).select("n").collect())
+    assert numbers == [2 * n for n in range(len(REFUSED) - 1)]  # a deep one is found when written
+    given: dict[str, Any] = {
+        "payload": "payload", "key": "k", "method": "jdbc", "partitions": 2,
+    }  # fmt: skip
+    for name, said in (
+        ("run_at", "1 to 9999"),
+        ("dedup", "dedup_id is empty"),
+        ("payload", "deep"),
+    ):
+        df = rows.selectExpr(
+            "'{}' as payload", "n", "concat('k', n) k", f"{name.replace('dedup', 'dedup_id')} as x"
+        )
+        with pytest.raises(psycopg.Error, match=f"(?s){said}.*row \\d+ of partition [01], key 'k"):
+            enqueue(df, dsn, "orders", **{**given, name: "x"})
+        assert name == "payload" or payloads(conn, "orders") == []
+
+
+def test_more_rows_of_which_spark_has_doubts_than_are_looked_at_at_once(
+    spark: SparkSession, dsn: str, conn: Conn, queues: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_enqueue, "MOST_DOUBTFUL", 2)
+    fine = spark.range(7).select(F.lit("1e1000").alias("p"))
+    assert enqueue(fine, dsn, "mail", payload="p", method="jdbc").inserted == 7
+    one_bad = fine.coalesce(1).union(spark.createDataFrame([("1e4000",)], "p string"))
+    with pytest.raises(PayloadTooLarge, match="row 8 of partition 0, payload '1e4000'"):
+        enqueue(one_bad, dsn, "mail", payload="p", method="jdbc", partitions=1)
+    assert len(payloads(conn, "mail")) == 7
+
+
+def test_half_of_an_escaped_pair_is_found_among_whole_ones(
+    spark: SparkSession, dsn: str, conn: Conn, queues: None
+) -> None:
+    pair, first, second = r"\ud83d\ude00", r"\uD83D", r"\uDE00"
+    for odd in (f"{second}{first}", f"{first}{pair}", f"{pair}{second}", rf"\\ud83d{second}"):
+        df = spark.createDataFrame([(f'"{pair}"',), (f'"{odd}"',)], "p string").coalesce(1)
+        with pytest.raises(psycopg.DataError, match="row 2 of partition 0"):
+            enqueue(df, dsn, "mail", payload="p", method="jdbc", partitions=1)
+    texts = [f'"{pair}{pair}"', r'"\\ud83d"', r'"\\\ud83d\ude00"']
+    df = spark.createDataFrame([(text,) for text in texts], "p string")
+    assert enqueue(df, dsn, "mail", payload="p", method="jdbc").inserted == 3
 
 
 def test_spark_and_the_database_need_not_agree_about_json(
