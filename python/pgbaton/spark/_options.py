@@ -127,7 +127,10 @@ def names(options: Mapping[str, str], name: str) -> list[str] | None:
     given = options.get(name)
     if given is None:
         return None
-    found = json.loads(given) if given.startswith("[") else given.split(",")
+    try:
+        found = json.loads(given) if given.startswith("[") else given.split(",")
+    except ValueError:
+        raise ValueError(f'option {name} is "{given}", which is no JSON array') from None
     found = [str(entry).strip() for entry in found]
     if not all(found):
         raise ValueError(f'option {name} is "{given}": pass names with commas between')

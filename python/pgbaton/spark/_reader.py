@@ -52,6 +52,10 @@ def wanted_schema(options: Mapping[str, str], known: dict[str, DataType]) -> Str
         return schema_of(known)
     if strange := [name for name in names if name not in known]:
         raise ValueError(f'there is no column "{strange[0]}", but {", ".join(known)}')
+    if not names:
+        raise ValueError("option columns names none: leave it out for all")
+    if double := [name for name in names if names.count(name) > 1]:
+        raise ValueError(f'option columns has "{double[0]}" twice')
     return schema_of({name: known[name] for name in names})
 
 

@@ -220,6 +220,7 @@ def test_bad_options_are_named(spark: SparkSession, dsn: str, queues: None) -> N
         ("option since is", {"dsn": dsn, "since": "yesterday"}),
         ("option ids is", {"dsn": dsn, "ids": "1,x"}),
         ("option state is", {"dsn": dsn, "state": "failed,"}),
+        ('option ids is "\\[1", which is no JSON array', {"dsn": dsn, "ids": "[1"}),
         ("either the option columns or a schema", {"dsn": dsn, "columns": "id"}),
     ):
         with pytest.raises(ValueError, match=message):
@@ -230,6 +231,12 @@ def test_bad_options_are_named(spark: SparkSession, dsn: str, queues: None) -> N
             spark.read.format("pgbaton").option("dsn", dsn).load(given)
     with pytest.raises(Exception, match='there is no column "nope", but id, queue'):
         read(spark, dsn, columns="id,nope")
+    for columns, message in (
+        (["id", "id"], 'option columns has "id" twice'),
+        ([], "option columns names none"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            read_history(spark, dsn, "mail", columns=columns)
     with pytest.raises(ValueError, match='column "progress"'):
         JobReader({"dsn": dsn}, schema_of({"progress": LIVE["progress"]}))
     with pytest.raises(ValueError, match='column "id" is bigint, not int'):
