@@ -15,7 +15,7 @@ BOTH_READS: tuple[Use, ...] = ("read", "readStream")
 BOTH_WRITES: tuple[Use, ...] = ("write", "writeStream")
 ALL_USES: tuple[Use, ...] = (*BOTH_READS, *BOTH_WRITES)
 # What Spark itself puts among the options of a stream that is written.
-SPARKS_OWN = {"checkpointlocation", "triggerinterval"}
+SPARKS_OWN = {"checkpointlocation", "triggerinterval", "queryname"}
 
 
 @dataclass(frozen=True)

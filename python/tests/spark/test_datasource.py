@@ -394,3 +394,34 @@ def test_a_stream_needs_a_name(spark: SparkSession, dsn: str, queues: None, tmp_
     query = stream.option("checkpointLocation", str(tmp_path / "c")).start()
     with pytest.raises(Exception, match='option "stream_id" is missing'):
         query.processAllAvailable()
+
+
+def test_a_stream_may_be_named_and_only_appends(
+    spark: SparkSession, dsn: str, conn: Conn, queues: None, tmp_path: Path
+) -> None:
+    """What Spark itself puts among the options is none that is misspelt."""
+    register(spark)
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "one.json").write_text('{"payload": "1"}')
+    orders = spark.readStream.schema("payload string").json(str(tmp_path / "in"))
+
+    def run(mode: str, stream_id: str) -> None:
+        writer = orders.writeStream.format("pgbaton").outputMode(mode).queryName(stream_id)
+        writer = writer.option("checkpointLocation", str(tmp_path / stream_id))
+        options = {"dsn": dsn, "queue": "mail", "stream_id": stream_id}
+        query = writer.options(**options).trigger(processingTime="1 second").start()
+        try:
+            query.processAllAvailable()
+        finally:
+            query.stop()
+
+    run("append", "named")
+    assert payloads(conn) == [1]
+    with pytest.raises(StreamingQueryException, match="does not support Update mode"):
+        run("update", "other")
+    counts = orders.groupBy("payload").count()
+    write = foreach_batch("orders", dsn, "counts", key="payload", payload=["count"])
+    writer = counts.writeStream.outputMode("update").foreachBatch(write)
+    writer = writer.option("checkpointLocation", str(tmp_path / "counts"))
+    writer.trigger(availableNow=True).start().awaitTermination()
+    assert payloads(conn) == [1, {"count": 1}]
