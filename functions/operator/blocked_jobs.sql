@@ -39,7 +39,9 @@ begin
 end;
 $$;
 comment on function pgbaton.blocked_jobs(text, integer) is
-'Jobs of a queue (null: of all) that wait for a job that failed, or that ended without having completed, the longest
-first: for which one, in what state it is and why. retry_job or skip_job of a failed one lets them go on; stop_waiting
-and cancel_jobs are for the rest. The failed job''s queue, state and error are null where that queue is not yours.
-Known once a claim or run_maintenance has looked at it, which is at once. Raises PB001 or 22023.';
+'Jobs of a queue (null: of all) that wait for another job which failed, or ended without being completed. Each row says
+which job that is, its state and its error. Those that have waited longest come first.
+To let them go on, call retry_job or skip_job for the failed job. If it ended in another way, call stop_waiting or
+cancel_jobs for the job that waits.
+The queue, state and error of the other job are null where that queue is not yours. A failure shows here after the next
+claim or run_maintenance has looked at it, in most cases at once. Raises PB001 or 22023.';

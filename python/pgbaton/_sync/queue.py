@@ -59,7 +59,7 @@ class QueueCalls(Caller):
             lease (timedelta): how long a claim holds a job; default 5 minutes.
             retention (timedelta): how long finished jobs are kept; default 14 days.
             dead_letter_retention (timedelta): how long failed jobs are kept; default for ever.
-            max_lanes (int): most distinct (priority, job_type, tags); default 10000.
+            max_lanes (int): most combinations of priority, job_type and tags; default 10000.
             description (str): for people; default none.
 
         Raises:
@@ -116,7 +116,7 @@ class QueueCalls(Caller):
             lease (timedelta): how long a claim holds a job; default 5 minutes.
             retention (timedelta): how long finished jobs are kept; default 14 days.
             dead_letter_retention (timedelta): how long failed jobs are kept; default for ever.
-            max_lanes (int): most distinct (priority, job_type, tags); default 10000.
+            max_lanes (int): most combinations of priority, job_type and tags; default 10000.
             description (str): for people; default none.
 
         Raises:
@@ -171,7 +171,7 @@ class QueueCalls(Caller):
             lease (timedelta): how long a claim holds a job.
             retention (timedelta): how long finished jobs are kept.
             dead_letter_retention (timedelta): how long failed jobs are kept.
-            max_lanes (int): most distinct (priority, job_type, tags).
+            max_lanes (int): most combinations of priority, job_type and tags.
             description (str): for people.
 
         Raises:
