@@ -40,8 +40,8 @@ end;
 $$;
 comment on function pgbaton.blocked_jobs(text, integer) is
 'Jobs of a queue (null: of all) that wait for another job which failed, or ended without being completed. Each row says
-which job that is, its state and its error. Those that have waited longest come first.
+which job that is, its state and its error; the longest wait comes first.
 To let them go on, call retry_job or skip_job for the failed job. If it ended in another way, call stop_waiting or
 cancel_jobs for the job that waits.
-The queue, state and error of the other job are null where that queue is not yours. A failure shows here after the next
-claim or run_maintenance has looked at it, in most cases at once. Raises PB001 or 22023.';
+State and error are null where the other queue is not yours. A failure shows here once a claim or run_maintenance has
+looked at it, mostly at once. Raises PB001 or 22023.';
