@@ -85,7 +85,7 @@ class Enqueued:
 
     run_id: str
     inserted: int
-    """Jobs that this call added."""
+    """Jobs that this call added, or another one of the same run that was at work meanwhile."""
     deduped: int
     """Rows that it left out, since the queue knows their dedup id."""
     already: int
