@@ -59,8 +59,9 @@ MOST_DOUBTFUL = 1000
 MOST_PARENTS = 100_000
 # An escape of U+0000, half of a pair of escapes, and what makes a number of very many digits.
 ODD_JSON = (
-    r"\\u0000|\\u[dD][89abAB]..(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB]..)\\u[dD][c-fC-F]"
-    r"|\\\\u[dD]|[eE][+-]?\d{4}|\d{4000}"
+    r"\\u0000|\\u[dD][89abAB]..(?!\\u[dD][c-fC-F])"
+    r"|\\u[dD][c-fC-F](?<!\\u[dD][89abAB]..\\u[dD][c-fC-F])|\\\\u[dD]"
+    r"|[eE][+-]?\d{4}|\d{4000}"
 )
 # With the number that the row had in a statement of one of Spark's batches.
 UNKNOWN_PARENT = re.compile(

@@ -262,7 +262,7 @@ def test_an_option_that_is_missing_and_overwrite(
         ('"tags" holds a NUL', "'1' as payload, array(concat('secret', char(0))) as tags"),
         ('"run_at" holds a date or instant outside', "'1' as payload, Y10000 as run_at"),
         ('"payload" holds a date or instant outside', "struct(Y10000 as t) as payload"),
-        ("dedup_id 1 is empty", "'1' as payload, '' as dedup_id"),
+        ("dedup_id is empty", "'1' as payload, '' as dedup_id"),
     ],
 )
 def test_a_row_that_is_refused_refuses_them_all_and_shows_no_value(
