@@ -25,6 +25,13 @@ from pgbaton.embedded import temporary_server
 from pgbaton.install import install
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Each process of tests must find the same names."""
+    names = [item.nodeid for item in items if " at 0x" in item.nodeid]
+    if names:
+        raise pytest.UsageError(f"the address of an object stands in the name of {names[0]}")
+
+
 @pytest.fixture(scope="session")
 def server_dsn() -> Iterator[str]:
     """A superuser's DSN: the database in it is only used to make others."""
