@@ -134,10 +134,14 @@ class JobReader(DataSourceReader):
         """Where ranges begin, but for the first one."""
         if self._view == "finished_jobs" and not self._conditions:
             # A quarter of the work: whole spans are counted instead of their jobs.
+            # In a statement of its own: within one, the ranges would be asked for under an older
+            # snapshot than the offset, and refused if a transaction ended in between.
+            [(until,)] = connection.execute(
+                "select pgbaton.ended_jobs_offset('{}', %s)::text", [self._queue]
+            ).fetchall()
             rows = connection.execute(
-                "select first_id from pgbaton.ended_jobs_ranges("
-                "'{}', pgbaton.ended_jobs_offset('{}', %(queue)s), %(queue)s, 1, %(ranges)s)",
-                {"queue": self._queue, "ranges": self._partitions},
+                "select first_id from pgbaton.ended_jobs_ranges('{}', %s, %s, 1, %s)",
+                [until, self._queue, self._partitions],
             ).fetchall()
             return [first for (first,) in rows[1:]]
         parts = self._partitions

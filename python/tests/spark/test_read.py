@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -119,6 +120,32 @@ def test_no_answer_depends_on_another_use_of_the_dataframe(
         f" queue 'mail', jobs '{kind}', partitions '2')"
     )
     assert halves(spark, "jobs_there", middle) == (total // 2, total // 2, 0, total // 2)
+
+
+def test_a_transaction_that_ends_while_a_read_is_planned(dsn: str, conn: Conn, jobs: None) -> None:
+    """The offset is asked for after it, so the ranges must be as well."""
+    reader = JobReader({"dsn": dsn, "jobs": "finished", "partitions": "2"}, schema_of(FINISHED))
+    [(body,)] = conn.execute("select pg_get_functiondef('pgbaton._now()'::regprocedure)").fetchall()
+    with psycopg.connect(dsn) as writer, ThreadPoolExecutor() as pool:
+        writer.execute("select pg_current_xact_id()")
+        conn.execute("select pg_advisory_lock(1719)")
+        try:
+            # Who asks for the time waits: within ended_jobs_offset that is before it looks around.
+            conn.execute(
+                "create or replace function pgbaton._now() returns timestamptz language plpgsql as"
+                " $$ begin perform pg_advisory_xact_lock_shared(1719); return clock_timestamp();"
+                " end $$"
+            )
+            planned = pool.submit(reader.partitions)
+            while not conn.execute(
+                "select from pg_locks where locktype = 'advisory' and objid = 1719 and not granted"
+            ).fetchall():
+                assert not planned.done(), planned.result()
+            writer.commit()
+        finally:
+            conn.execute("select pg_advisory_unlock(1719)")
+            assert planned.result(timeout=60)
+            conn.execute(body)
 
 
 def halves(spark: SparkSession, view: str, middle: float) -> tuple[int, ...]:
