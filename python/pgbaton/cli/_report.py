@@ -46,9 +46,8 @@ def report(
         page = page_of(client, datetime.now(UTC))
     if str(out) == "-":
         sys.stdout.flush()
-        sys.stdout.buffer.write(
-            page.encode()
-        )  # it says that it is UTF-8, whatever the terminal has
+        # It says that it is UTF-8, whatever the terminal has.
+        sys.stdout.buffer.write(page.encode())
     else:
         out.write_text(page, encoding="utf-8")
         say(f"wrote {out}")

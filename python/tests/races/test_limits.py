@@ -443,6 +443,19 @@ def test_permits_that_others_have_locked_hide_no_free_one(
     assert db.claim("q", 5) == {}
 
 
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_full_queue_notices_a_lease_that_ends_within_a_tenth_of_a_second(
+    db: Session, clock: Clock, policy: str
+) -> None:
+    create(db, policy, "max_running => 1")
+    fill(db, 2)
+    assert len(db.claim("q", 1, "1 minute")) == 1
+    clock.advance("59.98 seconds")
+    assert db.claim("q", 1) == {}  # which looks what has become due
+    clock.advance("0.15 seconds")
+    assert len(db.claim("q", 1)) == 1
+
+
 def test_limits_that_are_raised_wake(db: Session, open_session: Open) -> None:
     create(db, "standard", "max_running => 1")
     fill(db, 3)
