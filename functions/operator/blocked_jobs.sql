@@ -9,6 +9,7 @@ set jit = off
 as $$
 declare
     v_queue_ids constant integer[] := pgbaton._queue_filter(queue, 'operate');
+    v_allowed constant integer[] := pgbaton._allowed_queues('operate');
 begin
     perform pgbaton._check_rows('max_rows', max_rows, 10000);
     return query
@@ -26,7 +27,7 @@ begin
         where pgbaton._covers(h.lo, h.hi, e.parent_id)
         limit 1
     ) as r on true
-    left join pgbaton.queue as p on p.id = r.queue_id and (v_queue_ids is null or p.id = any (v_queue_ids))
+    left join pgbaton.queue as p on p.id = r.queue_id and (v_allowed is null or p.id = any (v_allowed))
     left join lateral (
         select n.last_error from pgbaton.job_report as n
         where n.job_id = e.parent_id and n.day = r.day and p.id is not null

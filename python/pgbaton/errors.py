@@ -128,11 +128,20 @@ def class_of(sqlstate: str) -> type[psycopg.Error]:
         return psycopg.DatabaseError
 
 
+NO_RIGHTS = (
+    "Grant its role what it lacks: pgbaton_producer, pgbaton_worker, pgbaton_monitor or"
+    " pgbaton_operator."
+)
+
+
 def typed(error: psycopg.Error) -> psycopg.Error:
     """The same error as our class, should psycopg have raised another one for the SQLSTATE.
 
-    Its table is shared by the process: the last one who registered a code has it.
+    Its table is shared by the process: the last one who registered a code has it. An error of
+    PostgreSQL about missing rights has no hint: a note of it says what helps.
     """
+    if error.sqlstate == "42501" and NO_RIGHTS not in getattr(error, "__notes__", ()):
+        error.add_note(NO_RIGHTS)
     kind = _BY_SQLSTATE.get(error.sqlstate or "")
     if kind is None or isinstance(error, kind):
         return error

@@ -3,9 +3,8 @@ returns table (check_name text, is_warn boolean, is_bad boolean, detail text)
 language plpgsql volatile
 as $$
 declare
-    v_bound constant interval := coalesce(
-        nullif(current_setting('pgbaton.longest_wait', true), '')::interval, '15 minutes'
-    );
+    v_asked constant interval := pgbaton._longest_wait();
+    v_bound constant interval := coalesce(v_asked, '15 minutes');
     v_first constant interval := least(v_bound, '1 minute');
     v_sleepers_from constant bigint := pgbaton._sleepers_from();
     v_lines record;
@@ -50,11 +49,14 @@ begin
     return next;
 
     check_name := 'waiting jobs';
-    is_warn := coalesce(v_lines.longest > v_bound, false);
+    is_warn := v_asked is null or coalesce(v_lines.longest > v_bound, false);
     is_bad := false;
-    detail := case
+    detail := case when v_asked is null then format(
+        'pgbaton.longest_wait is %L, which is no time above zero: 15 minutes count. ',
+        pgbaton._shortened(current_setting('pgbaton.longest_wait'), 100)
+    ) else '' end || case
         when v_lines.longest is null then 'No job waits for a worker.'
-        when not is_warn then format('The first in line waits for %s.', v_lines.longest)
+        when v_lines.longest <= v_bound then format('The first in line waits for %s.', v_lines.longest)
         else format(
             'Jobs have waited for a worker longer than %s (pgbaton.longest_wait): %s. More workers, or faster '
             'handlers, make the line shorter.', v_bound, v_lines.late_names

@@ -34,8 +34,8 @@ begin
     detail := case
         when v_stale = 0 then 'Each worker that holds jobs sends heartbeats, if it ever did.'
         else format(
-            '%s workers hold jobs and sent no heartbeat for two minutes. Their jobs come back when the leases end; '
-            'pgbaton.mark_worker_unresponsive() takes them at once.', v_stale
+            'Workers that hold jobs and sent no heartbeat for two minutes: %s. Their jobs come back when the leases '
+            'end; pgbaton.mark_worker_unresponsive() takes them at once.', v_stale
         )
     end;
     return next;
@@ -49,7 +49,7 @@ begin
     detail := case
         when v_overdue = 0 then 'No lease ended that nobody took back.'
         else format(
-            '%s jobs are with workers although their leases ended a minute ago. A claim or '
+            'Jobs that are with workers although their leases ended a minute ago: %s. A claim or '
             'pgbaton.run_maintenance() takes them back.', v_overdue
         )
     end;
@@ -67,7 +67,7 @@ begin
             when v_swept is null then 'There was no upkeep yet.' else format('The last upkeep was at %s.', v_swept)
         end || case
             when v_failing.steps > 0 then format(
-                ' %s of its steps fail, since %s: %s. The others are done.',
+                ' Steps of it that fail: %s, since %s: %s. The others are done.',
                 v_failing.steps, v_failing.since, v_failing.names
             )
             when is_warn then ' Start a worker, or have pgbaton.run_maintenance() called every minute.'
@@ -129,7 +129,7 @@ begin
     detail := case
         when v_failed.jobs = 0 then 'No job has failed.'
         else format(
-            '%s failed jobs, of which %s hold up their key (of a queue, 10000 are counted). pgbaton.blocked_keys() and '
+            'Failed jobs: %s. Keys that they hold up: %s. (Of a queue, 10000 are counted.) pgbaton.blocked_keys() and '
             'list_dead_jobs() show them; retry_job(), skip_job() and purge_dead_jobs() clear them.',
             v_failed.jobs, v_failed.keys
         )
@@ -150,9 +150,9 @@ begin
     detail := case
         when v_broken.jobs = 0 then 'No key had several jobs at once within a day.'
         else format(
-            'Keys had several jobs at once, which is a fault of pgbaton or of a change made by hand: within a day '
-            'claims set %s jobs aside, last at %s, which wait their turn again (jobs %s). pgbaton.audit has them all; '
-            'please report it.',
+            'Keys had several jobs at once, which is a fault of pgbaton or of a change made by hand. Jobs that claims '
+            'set aside within a day, and which wait their turn again: %s, last at %s (jobs %s). pgbaton.audit has them '
+            'all; please report it.',
             v_broken.jobs, v_broken.last_at, array_to_string(v_broken.job_ids, ', ')
         )
     end;

@@ -704,13 +704,17 @@ class OperatorCalls(Caller):
         return self._rows(ScheduleInfo, "list_schedules", {})
 
     def list_paused_keys(
-        self, queue: str | None = None, max_rows: int | None = None
+        self,
+        queue: str | None = None,
+        max_rows: int | None = None,
+        after_key: str | None = None,
     ) -> list[PausedKeyInfo]:
         """Keys that `pause_key` paused.
 
         Args:
             queue (str): of which queue; default all.
             max_rows (int): at most, 1 to 1,000; default 100.
+            after_key (str): those of the queue that stand behind this key, the last one of a page.
 
         Returns:
             list[PausedKeyInfo]: by queue and key.
@@ -720,7 +724,12 @@ class OperatorCalls(Caller):
             NotPermitted: grants narrow the role.
         """
         return self._rows(
-            PausedKeyInfo, "list_paused_keys", {}, queue=text(queue), max_rows=integer(max_rows)
+            PausedKeyInfo,
+            "list_paused_keys",
+            {},
+            queue=text(queue),
+            max_rows=integer(max_rows),
+            after_key=text(after_key),
         )
 
     def list_audit(

@@ -3,45 +3,46 @@
 from __future__ import annotations
 
 import re
+import shlex
 
 import psycopg
 
+from pgbaton.errors import NO_RIGHTS
+
 COMMANDS = {
+    "blocked_keys": "blocked",
     "cancel_jobs": "job cancel",
     "create_fifo_queue": "queue create --policy fifo",
     "create_queue": "queue create",
     "create_schedule": "schedule create",
     "enqueue_job": "enqueue",
     "enqueue_jobs": "enqueue --jobs",
+    "job_dependencies": "job show",
+    "list_dead_jobs": "dlq list",
     "list_queues": "queue list",
     "list_schedules": "schedule list",
     "pause_queue": "queue pause",
-    "set_queue_limits": "queue limit",
-    "why_not_running": "job why",
-}
-"""The command for each function that the server's hints name; some have none."""
-ADVICE = {
-    "blocked_keys": "blocked",
-    "list_dead_jobs": "dlq list",
     "purge_dead_jobs": "dlq purge",
+    "resume_key": "queue resume",
+    "resume_queue": "queue resume",
     "retry_job": "job retry",
     "run_maintenance": "maintain",
+    "set_queue_limits": "queue limit",
     "skip_job": "job skip",
+    "stop_waiting": "job stop-waiting",
+    "why_not_running": "job why",
 }
-"""The same for the functions that the advice of health() names."""
+"""The command for each function that hints, health() and why_not_running() name; some have none."""
+OF_A_KEY = {"resume_key"}
+"""Their second argument is a key; of the others it is a job, which says its queue by itself."""
 OPTIONS = {
     "on_duplicate => 'skip'": "--skip-duplicates",
     "on_duplicate => 'replace'": "--replace-duplicates",
     "force => true": "--force",
 }
-CALL = re.compile(r"(?:pgbaton\.)?(\w+)\((\w*)\)")
+ARGUMENT = r" ?(?:E?'(?:[^']|'')*'|[\w…%$]+)"  # as format() writes it
+CALL = re.compile(rf"(?:pgbaton\.)?(\w+)\(((?:{ARGUMENT}(?:,{ARGUMENT})*)?)\)")
 NO_DATABASE = "Neither --dsn nor PGBATON_DSN is given: name the database with one of them."
-
-
-NO_RIGHTS = (
-    "Grant its role what it lacks: pgbaton_producer, pgbaton_worker, pgbaton_monitor or"
-    " pgbaton_operator."
-)
 
 
 READ_ONLY = (
@@ -69,8 +70,22 @@ def in_commands(hint: str) -> str:
 
 
 def _command(call: re.Match[str]) -> str:
-    function, argument = call.groups()
-    command = COMMANDS.get(function) or ADVICE.get(function)
+    function = call[1]
+    command = COMMANDS.get(function)
     if command is None:
         return call[0]
-    return f"`{' '.join(['pgbaton', command, argument]).rstrip()}`"
+    given = [_operand(part) for part in re.findall(ARGUMENT, call[2]) if part.strip() != "…"]
+    if function in OF_A_KEY and len(given) == 2:
+        given.insert(1, "--key")
+    elif len(given) == 2:
+        del given[0]
+    return f"`{' '.join(['pgbaton', command, *given])}`"
+
+
+def _operand(argument: str) -> str:
+    """A literal of SQL as a word of a shell."""
+    word = argument.strip()
+    if not word.endswith("'"):
+        return word
+    text = word[word.index("'") + 1 : -1].replace("''", "'")
+    return shlex.quote(text.replace("\\\\", "\\") if word[0] == "E" else text)

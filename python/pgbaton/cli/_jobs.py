@@ -12,6 +12,7 @@ from pgbaton._arguments import JobSearch
 from pgbaton._text import plain
 from pgbaton.cli._errors import say
 from pgbaton.cli._filters import act, filtered, found, jobs_text, say_more
+from pgbaton.cli._hints import in_commands
 from pgbaton.cli._io import (
     AsJson,
     Dsn,
@@ -29,7 +30,7 @@ from pgbaton.cli._io import (
 )
 from pgbaton.cli._text import clean, duration, when
 from pgbaton.client import Client
-from pgbaton.models import JobAttempt
+from pgbaton.models import JobAttempt, JobDependency
 
 LIST_COLUMNS = [
     "id",
@@ -76,14 +77,17 @@ def show(
     dsn: Dsn = "",
     as_json: AsJson = False,
 ) -> None:
-    """All that is known of a job, with its attempts."""
+    """All that is known of a job, with its attempts and the jobs it waits for, or that wait for it."""
     with client_of(dsn) as client:
         info = client.get_job(job)
         tried = client.job_attempts(job, attempts) if attempts else []
+        others = client.job_dependencies(job)
     if as_json:
-        print_json({**plain(info), "attempts": tried})
+        print_json({**plain(info), "attempts": tried, "dependencies": others})
         return
     print_record(info, as_json)
+    for other in others:
+        print(clean(dependency_text(job, other)))
     for attempt in tried:
         print_attempt(attempt)
 
@@ -106,11 +110,21 @@ def print_attempt(attempt: JobAttempt) -> None:
             print(clean(indent(text.rstrip(), "  ")))
 
 
+def dependency_text(job: int, dependency: JobDependency) -> str:
+    """What one job has to do with another one, in a line."""
+    verb = "waited for" if dependency.is_settled else "waits for"
+    known = [dependency.queue, dependency.resolution or dependency.state or "gone"]
+    said = f"({', '.join(word for word in known if word)})"
+    if dependency.job_id == job:
+        return f"{verb} job {dependency.waits_for} {said}"
+    return f"job {dependency.job_id} {said} {verb} it"
+
+
 def why(job: JobId, dsn: Dsn = "", as_json: AsJson = False) -> None:
-    """Why a job is not running, and which call helps."""
+    """Why a job is not running, and which command helps."""
     with client_of(dsn) as client:
         sentence = client.why_not_running(job)
-    print_answer({"job_id": job, "why": sentence}, sentence, as_json)
+    print_answer({"job_id": job, "why": sentence}, in_commands(sentence), as_json)
 
 
 Ids: TypeAlias = Annotated[
@@ -243,6 +257,20 @@ def _move(
     print_done({"moved": len(jobs), "in_line": in_line}, said, as_json)
 
 
+def stop_waiting(
+    jobs: Annotated[list[int], typer.Argument(help="Ids of the jobs.")],
+    reason: Annotated[str | None, typer.Option(help="For the audit.")] = None,
+    dsn: Dsn = "",
+    as_json: AsJson = False,
+) -> None:
+    """Let jobs run that wait for others, as if all of those had completed."""
+    with transaction_of(dsn) as client:
+        for job in jobs:
+            client.stop_waiting(client.get_job(job).queue, job, reason)
+    verb = "waits" if len(jobs) == 1 else "wait"
+    print_done({"let_go": len(jobs)}, f"{_several(jobs)} {verb} for no other job now", as_json)
+
+
 @filtered
 def cancel(
     jobs: Ids = None,
@@ -321,6 +349,7 @@ COMMANDS: list[Callable[..., Any]] = [
     skip,
     reschedule,
     priority,
+    stop_waiting,
     cancel,
     delete,
 ]

@@ -284,12 +284,16 @@ def _say_paused(queue: str, key: str | None, is_paused: bool, as_json: bool) -> 
 def paused(
     queue: MaybeQueue = None,
     limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="Rows at most.")] = 100,
+    after: Annotated[
+        str | None,
+        typer.Option("--after", help="Go on behind this key of QUEUE, the last one of a page."),
+    ] = None,
     dsn: Dsn = "",
     as_json: AsJson = False,
 ) -> None:
     """Keys that are paused: queue resume QUEUE --key KEY lets them go on."""
     with client_of(dsn) as client:
-        rows = client.list_paused_keys(queue, limit)
+        rows = client.list_paused_keys(queue, limit, after)
     print_rows(rows, ["queue", "singleton_key", "paused_at"], as_json, "no key is paused")
 
 

@@ -14,6 +14,16 @@ from pgbaton.cli._io import AsJson, Dsn, MaybeQueue, client_of, out, print_json,
 from pgbaton.cli._text import clean
 from pgbaton.models import HealthCheck
 
+BLOCKED_JOBS = [
+    "queue",
+    "job_id",
+    "waits_for",
+    "waits_for_queue",
+    "state",
+    "resolution",
+    "blocked_since",
+    "last_error",
+]
 STYLES = {"ok": "green", "warn": "yellow", "bad": "bold red"}
 
 
@@ -89,11 +99,23 @@ def blocked(
     busy: Annotated[
         bool, typer.Option("--busy", help="Also keys whose job runs or is about to.")
     ] = False,
+    jobs: Annotated[
+        bool, typer.Option("--jobs", help="Instead: jobs that wait for a job that failed or is gone.")
+    ] = False,
+    limit: Annotated[
+        int, typer.Option("--limit", min=1, max=1000, help="With --jobs: rows at most.")
+    ] = 100,
     dsn: Dsn = "",
     as_json: AsJson = False,
 ) -> None:
     """Keys that are held up: by which job, since when, with what error."""
+    if jobs and busy:
+        raise typer.BadParameter("--busy is about keys: leave it out, or --jobs")
     with client_of(dsn) as client:
+        if jobs:
+            waits = client.blocked_jobs(queue, limit)
+            print_rows(waits, BLOCKED_JOBS, as_json, "no job waits for one that failed or is gone")
+            return
         rows = client.blocked_keys(queue, busy)
     columns = [
         "queue",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -227,6 +229,53 @@ def test_a_blocked_key_from_seeing_it_to_going_on(run: Command, client: Client) 
     assert run.json("blocked") == []
 
 
+def test_why_names_commands_that_a_shell_can_run(run: Command, client: Client) -> None:
+    client.create_fifo_queue("parcels")
+    key = "it's \\ (one, two)"
+    job_id = client.enqueue_job("parcels", singleton_key=key)
+    client.pause_key("parcels", key)
+    said = run.out("job", "why", job_id)
+    [command] = re.findall("`pgbaton ([^`]+)`", said)
+    assert shlex.split(command) == ["queue", "resume", "parcels", "--key", key]
+    run.out(*shlex.split(command))
+    client.pause_queue("parcels")
+    assert "`pgbaton queue resume parcels`" in run.out("job", "why", job_id)
+    client.resume_queue("parcels")
+    [job] = client.claim_job_batch("worker", ["parcels"])
+    client.fail_job(job.id, "call_me(1)", job.lease_token, retryable=False)
+    said = run.out("job", "why", job_id)
+    assert "call_me(1)" in said
+    for wanted in (f"`pgbaton job retry {job_id}`", f"`pgbaton job skip {job_id}`"):
+        assert wanted in said
+
+
+def test_jobs_that_wait_for_one_that_failed(run: Command, client: Client) -> None:
+    parent = fail_one(client)
+    child = client.enqueue_job("mail", after=[parent])
+    grandchild = client.enqueue_job("mail", after=[child])
+    assert client.claim_job_batch("worker", ["mail"]) == []  # which looks at the failed one
+    [row] = run.json("blocked", "--jobs", "mail")
+    assert (row["job_id"], row["waits_for"]) == (child, parent)
+    assert row["last_error"] == "printer on fire"
+    assert str(child) in run.out("blocked", "--jobs")
+    assert run("blocked", "--jobs", "--busy").exit_code == 2
+    assert f"waits for job {parent} (orders, failed)" in run.out("job", "show", child)
+    assert f"job {child} (mail, pending) waits for it" in run.out("job", "show", parent)
+    dependencies = run.json("job", "show", child)["dependencies"]
+    assert [(d["job_id"], d["waits_for"]) for d in dependencies] == [
+        (child, parent),
+        (grandchild, child),
+    ]
+    run.out("job", "stop-waiting", child, "--reason", "by hand")
+    assert f"waited for job {parent}" in run.out("job", "show", child)
+    assert [entry.reason for entry in client.list_audit("mail", child)] == ["by hand"]
+    assert [job.id for job in client.claim_job_batch("worker", ["mail"])] == [child]
+    said = run("blocked", "--jobs")
+    assert said.stderr == "no job waits for one that failed or is gone\n"
+    again = run("job", "stop-waiting", child)
+    assert (again.exit_code, "PB003" in again.stderr) == (1, True)
+
+
 def test_paused_keys_are_listed(run: Command, client: Client) -> None:
     client.create_fifo_queue("parcels")
     assert run("queue", "paused").stderr == "no key is paused\n"
@@ -236,6 +285,7 @@ def test_paused_keys_are_listed(run: Command, client: Client) -> None:
     assert [row["singleton_key"] for row in rows] == ["customer 7", "customer 8"]
     assert run.json("queue", "paused", "--limit", 1) == rows[:1]
     assert "customer 8" in run.out("queue", "paused")
+    assert run.json("queue", "paused", "parcels", "--after", "customer 7") == rows[1:]
     run.out("queue", "resume", "parcels", "--key", "customer 7")
     assert run.json("queue", "paused", "parcels") == rows[1:]
     assert run("queue", "paused", "nowhere").exit_code == 1

@@ -15,7 +15,14 @@ from pgbaton.cli import _hints
 from pgbaton.cli._app import COMMANDS, GROUPS, name_of
 
 # Functions that hints name and that no command calls.
-ONLY_SQL = {"ended_jobs_offset", "grant_queue", "job_dependencies", "revoke_queue"}
+ONLY_SQL = {
+    "ended_jobs_offset",
+    "grant_queue",
+    "mark_worker_unresponsive",
+    "pg_drop_replication_slot",
+    "pg_terminate_backend",
+    "revoke_queue",
+}
 HINT = re.compile(r"hint = (.*?);\n", re.DOTALL)
 TEXT = re.compile(r"'((?:[^']|'')*)'")
 PROGRAMS = [name_of(c) for c in COMMANDS] + [
@@ -41,21 +48,22 @@ def advice() -> list[str]:
     return [text for body in bodies for text in TEXT.findall(body)]
 
 
-@pytest.mark.parametrize(
-    ("texts", "commands", "only_sql"),
-    [
-        (hints(), _hints.COMMANDS.keys(), ONLY_SQL),
-        (advice(), _hints.ADVICE.keys(), {"mark_worker_unresponsive"}),
-    ],
-    ids=["hints", "advice"],
-)
-def test_every_function_that_is_named_becomes_a_command(
-    texts: list[str], commands: set[str], only_sql: set[str]
-) -> None:
+def reasons() -> list[str]:
+    """All texts of why_not_running, as format() fills them in."""
+    files = _assemble.function_files(_assemble.source_root())
+    bodies = (
+        file.read_text("utf-8").partition("comment on")[0] for file in files if "why" in file.stem
+    )
+    texts = [text.replace("''", "'") for body in bodies for text in TEXT.findall(body)]
+    return [re.sub(r"%(\d\$)?s", "7", re.sub(r"%(\d\$)?L", "'it''s'", text)) for text in texts]
+
+
+def test_every_function_that_is_named_becomes_a_command() -> None:
+    texts = [*reasons(), *hints(), *advice()]
     named = {name for text in texts for name, _ in _hints.CALL.findall(text)}
     left = {n for text in texts for n, _ in _hints.CALL.findall(_hints.in_commands(text))}
-    assert left <= only_sql
-    assert commands | only_sql == named
+    assert left == ONLY_SQL
+    assert _hints.COMMANDS.keys() | ONLY_SQL == named
 
 
 def test_every_argument_in_a_hint_becomes_an_option() -> None:
@@ -64,7 +72,7 @@ def test_every_argument_in_a_hint_becomes_an_option() -> None:
 
 
 def test_the_commands_exist(run: Command) -> None:
-    for command in (_hints.COMMANDS | _hints.ADVICE).values():
+    for command in _hints.COMMANDS.values():
         words, *options = re.split(" (?=--)", command)
         assert words in PROGRAMS
         said = run.out(*words.split(), "--help")
