@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 from serving import Served
 
 CHROMIUM = "/usr/bin/chromium"
@@ -44,7 +45,6 @@ VIEWS = {
     "blocked": "Blocked keys",
     "dead": "Dead letters",
     "jobs": "Jobs",
-    "job": "Job",
     "schedules": "Schedules",
     "workers": "Workers",
     "latency": "Latency",
@@ -67,7 +67,38 @@ def row(page: Page, section: str, text: str) -> Locator:
 
 
 def show_job(page: Page, job_id: int) -> Locator:
-    section = go(page, "job")
-    section.get_by_label("Id", exact=True).fill(str(job_id))
-    section.get_by_role("button", name="Show", exact=True).click()
+    """The job, by the field in the header."""
+    page.get_by_label("Job id").fill(str(job_id))
+    page.locator("#find").get_by_role("button", name="Show", exact=True).click()
+    expect(page.locator("#job-title")).to_have_text(f"Job {job_id}")
     return page.locator("#job-detail")
+
+
+class Held:
+    """Keeps back the first request that fits; the others go on."""
+
+    def __init__(self, page: Page, pattern: str | re.Pattern[str], after: int = 0) -> None:
+        self._page = page
+        self._pass = after
+        self._route: Route | None = None
+        page.route(pattern, self._take)
+
+    def _take(self, route: Route) -> None:
+        if self._pass > 0 or self._route is not None:
+            self._pass -= 1
+            route.continue_()
+        else:
+            self._route = route
+
+    def is_there(self) -> Route:
+        """Once it was asked."""
+        while self._route is None:
+            self._page.wait_for_timeout(10)
+        return self._route
+
+    def let_go(self) -> None:
+        """Until the page has taken the answer."""
+        route = self.is_there()
+        with self._page.expect_response(route.request.url):
+            route.continue_()
+        self._page.evaluate("() => new Promise((done) => setTimeout(done))")

@@ -7,7 +7,7 @@ import uuid
 
 import psycopg
 import pytest
-from browser import VIEWS, go, opened, row, show_job
+from browser import VIEWS, Held, go, opened, row, show_job
 from exact import PAYLOAD, exactly
 from playwright.sync_api import Browser, Page, expect
 from serving import Served, database, serving
@@ -57,38 +57,91 @@ def test_a_blocked_key_says_why_and_is_retried_by_keyboard(
     expect(broken.locator("td").nth(2)).to_have_text("1")  # behind it
     slow = row(page, "blocked", orders).filter(has_text="slow")
     expect(slow).to_contain_text("runs again in 59 min")
-    expect(slow.get_by_role("button")).to_have_text(["Reschedule", "Cancel", "Pause key"])
+    expect(slow.get_by_role("button")).to_have_text(
+        ["Run now", "Reschedule", "Cancel", "Pause key"]
+    )
 
-    button = broken.get_by_role("button", name=f"Retry job {job_id} of key broken")
-    button.focus()
-    page.keyboard.press("Enter")
-    dialog = page.get_by_role("dialog", name="Retry this job?")
-    expect(dialog).to_contain_text(orders)
-    page.keyboard.press("Escape")
-    expect(dialog).to_be_hidden()
-    assert client.get_job(job_id).state == JobState.FAILED
-    expect(button).to_be_focused()
-
-    page.keyboard.press("Enter")
-    dialog.get_by_role("button", name="Retry").focus()
+    broken.get_by_role("button", name=f"Retry job {job_id} of key broken").focus()
     page.keyboard.press("Enter")
     expect(page.locator("#said")).to_have_text(f"Job {job_id} will run once more.")
     expect(broken).to_have_count(0)
     assert client.get_job(job_id).state == JobState.RETRY
 
 
+def test_a_question_is_answered_by_keyboard(page: Page, client: Client, orders: str) -> None:
+    job_id = dead_id(client, orders)
+    broken = row(page, "blocked", orders).filter(has_text="broken")
+    button = broken.get_by_role("button", name=f"Skip job {job_id} of key broken")
+    button.focus()
+    page.keyboard.press("Enter")
+    dialog = page.get_by_role("dialog", name="Skip this job?")
+    expect(dialog).to_contain_text(orders)
+    page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+    assert client.get_job(job_id).resolution is None
+    expect(button).to_be_focused()
+
+    page.keyboard.press("Enter")
+    dialog.get_by_role("button", name="Skip").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#said")).to_have_text(f"Job {job_id} was skipped.")
+    expect(broken).to_have_count(0)
+    assert client.get_job(job_id).resolution == "skipped"
+
+
 def test_a_question_that_opens_as_another_closes_is_answered(
     page: Page, client: Client, orders: str
 ) -> None:
     job_id = dead_id(client, orders)
-    button = row(page, "blocked", orders).get_by_role("button", name=f"Retry job {job_id}")
+    button = row(page, "blocked", orders).get_by_role("button", name=f"Skip job {job_id}")
     button.click()
-    dialog = page.get_by_role("dialog", name="Retry this job?")
+    dialog = page.get_by_role("dialog", name="Skip this job?")
     expect(dialog).to_be_visible()
     button.evaluate("button => { document.querySelector('#ask').close('no'); button.click(); }")
-    dialog.get_by_role("button", name="Retry").click()
-    expect(page.locator("#said")).to_have_text(f"Job {job_id} will run once more.")
-    assert client.get_job(job_id).state == JobState.RETRY
+    dialog.get_by_role("button", name="Skip").click()
+    expect(page.locator("#said")).to_have_text(f"Job {job_id} was skipped.")
+    assert client.get_job(job_id).resolution == "skipped"
+
+
+def test_a_double_click_is_one_wish(page: Page, client: Client, queue: str) -> None:
+    """What asks nothing is done once, while it goes on and when it just was done."""
+    client.create_schedule(f"of {queue}", queue, "0 3 * * *")
+    button = row(page, "schedules", queue).get_by_role("button", name="Run now")
+    button.dblclick()
+    expect(page.locator("#said")).to_contain_text("enqueued job")
+    held = Held(page, re.compile("/run$"))
+    button.click()
+    held.is_there()
+    button.click()
+    held.let_go()
+    expect(row(page, "queues", queue).locator("td.number").first).to_have_text("2")
+    assert client.live_stats(queue)[0].pending == 2
+
+
+def test_an_id_is_shown_as_it_is_typed(page: Page, client: Client, queue: str) -> None:
+    """After the last digit; the field keeps the focus, and one step back leaves the job."""
+    first, second = client.enqueue_batch(queue, [1, 2])
+    before = page.url
+    field = page.get_by_label("Job id")
+    field.press_sequentially(str(first))
+    title = page.locator("#job-title")
+    expect(title).to_have_text(f"Job {first}")
+    expect(page.locator("#job-detail")).to_contain_text(queue)
+    expect(field).to_be_focused()
+    field.fill(str(second))
+    expect(title).to_have_text(f"Job {second}")
+    expect(field).to_be_focused()
+    field.fill("17x")
+    field.fill("")
+    page.go_back()
+    expect(page.locator("#queues")).to_be_visible()
+    assert page.url.split("#")[0] == before.split("#")[0]
+    field.fill(str(first))
+    field.press("Enter")
+    expect(title).to_have_text(f"Job {first}")
+    expect(page.locator("#job")).to_be_focused()
+    go(page, "queues")
+    expect(field).to_have_value("")
 
 
 def test_skipping_asks_for_a_reason(
@@ -136,7 +189,8 @@ def test_a_dead_letter_is_repaired_in_place(
         ["Retry", "Skip", "Requeue"]
     )
     letter.get_by_role("button", name=f"{word} job {job_id}").click()
-    page.get_by_role("dialog").get_by_role("button", name=word).click()
+    if word == "Skip":
+        page.get_by_role("dialog").get_by_role("button", name=word).click()
     expect(page.locator("#said")).to_have_text(f"Job {job_id} {says}.")
     expect(letter).to_have_count(0)
     assert client.get_job(job_id).state == state
@@ -317,7 +371,6 @@ def test_ids_beyond_what_a_browser_counts_to(
                 expect(page.locator("#job-title")).to_have_text(f"Job {job_id}")
                 page.go_back()
                 blocked.get_by_role("button", name=f"Retry job {job_id}").click()
-                page.get_by_role("dialog").get_by_role("button", name="Retry").click()
                 expect(page.locator("#said")).to_have_text(f"Job {job_id} will run once more.")
             assert client.get_job(job_id).state == JobState.RETRY
 

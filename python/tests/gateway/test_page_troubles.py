@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from browser import go, opened, row
-from playwright.sync_api import Browser, Page, Route, expect
+from browser import Held, go, opened, row
+from playwright.sync_api import Browser, Page, expect
 from serving import Served
 
 from pgbaton import Client
@@ -22,36 +22,6 @@ def fail(client: Client, queue: str, count: int, error: str = "timeout") -> list
     while jobs := client.claim_job_batch("failing", [queue], batch_size=1000):
         client.fail_jobs([j.id for j in jobs], [error] * len(jobs), jobs[0].lease_token, False)
     return made
-
-
-class Held:
-    """Keeps back the first request that fits; the others go on."""
-
-    def __init__(self, page: Page, pattern: str | re.Pattern[str], after: int = 0) -> None:
-        self._page = page
-        self._pass = after
-        self._route: Route | None = None
-        page.route(pattern, self._take)
-
-    def _take(self, route: Route) -> None:
-        if self._pass > 0 or self._route is not None:
-            self._pass -= 1
-            route.continue_()
-        else:
-            self._route = route
-
-    def is_there(self) -> Route:
-        """Once it was asked."""
-        while self._route is None:
-            self._page.wait_for_timeout(10)
-        return self._route
-
-    def let_go(self) -> None:
-        """Until the page has taken the answer."""
-        route = self.is_there()
-        with self._page.expect_response(route.request.url):
-            route.continue_()
-        self._page.evaluate("() => new Promise((done) => setTimeout(done))")
 
 
 # Answers that come late ------------------------------------------------------------------------
@@ -115,7 +85,7 @@ def test_all_that_match_are_those_that_are_shown(page: Page, client: Client, que
     section.get_by_label("Error contains").fill("timeout")
     section.get_by_role("button", name="Search").click()
     expect(section.locator("tbody tr")).to_have_count(50)
-    section.get_by_label("Error contains").fill("something else")
+    section.get_by_label("Payload contains").fill('{"half')  # nothing to look for yet
     section.get_by_role("button", name="Go on").click()
     expect(section.locator("tbody tr")).to_have_count(10)
     section.get_by_role("button", name="Skip all").click()
@@ -124,7 +94,7 @@ def test_all_that_match_are_those_that_are_shown(page: Page, client: Client, que
     dialog.get_by_role("button", name="Skip all").click()
     expect(page.locator("#said")).to_have_text("Skipped 60 jobs.")
     expect(section.locator(".nothing")).to_contain_text("here")
-    assert "something" not in page.url
+    assert "half" not in page.url
 
 
 # What goes on -----------------------------------------------------------------------------------
@@ -224,7 +194,6 @@ def test_a_blocked_key_that_is_paused_says_so(page: Page, client: Client, orders
     line = row(page, "blocked", orders).filter(has_text="broken").filter(has_text="failed for good")
     expect(line).to_contain_text("paused")
     line.get_by_role("button", name="Resume key").click()
-    page.get_by_role("dialog").get_by_role("button", name="Resume key").click()
     expect(line).not_to_contain_text("paused")
     expect(line.get_by_role("button", name="Pause key")).to_be_visible()
     assert client.list_paused_keys(orders) == []

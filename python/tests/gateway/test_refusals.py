@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import pytest
-from browser import go, opened, row, show_job
+from browser import Held, go, opened, row, show_job
 from playwright.sync_api import Browser, Locator, Page, expect
 from serving import Served
 
@@ -32,6 +32,15 @@ class Place:
         show_job(self.page, job_id)
         return self.page.locator("#job-detail").get_by_role("button", name=word).first
 
+    def press(self, button: Locator, meanwhile: Callable[[], object]) -> None:
+        """A button that asks nothing: something comes between click and call."""
+        held = Held(self.page, re.compile("/ui/(queues|schedules)/"))
+        button.click()
+        held.is_there()
+        meanwhile()
+        held.let_go()
+        self.page.unroute_all()
+
     def claim(self) -> list[int]:
         jobs = self.client.claim_job_batch("w", [self.queue], batch_size=10)
         return [job.id for job in jobs]
@@ -55,7 +64,20 @@ def refused(place: Place, words: str) -> None:
     expect(place.page.get_by_role("dialog")).to_be_hidden()
 
 
-@pytest.mark.parametrize("word", ["Retry", "Skip", "Requeue", "Delete"])
+def test_of_a_retry(place: Place) -> None:
+    job_id = place.dead()
+    place.press(place.button(job_id, "Retry"), lambda: place.client.skip_job(place.queue, job_id))
+    refused(place, f"job {job_id} .*(is not|was|has ended|failed|cannot)")
+
+
+def test_of_a_job_that_is_to_run_now(place: Place) -> None:
+    job_id = place.client.enqueue_job(place.queue, delay="1 hour")
+    button = place.button(job_id, "Run now")
+    place.press(button, lambda: place.client.cancel_jobs(job_ids=[job_id]))
+    refused(place, f"job {job_id} ")
+
+
+@pytest.mark.parametrize("word", ["Skip", "Requeue", "Delete"])
 def test_of_a_dead_letter(place: Place, word: str) -> None:
     job_id = place.dead()
     place.button(job_id, word).click()
@@ -99,9 +121,8 @@ def test_of_a_queue_that_is_gone(place: Place, word: str) -> None:
         place.client.pause_queue(place.queue)
     place.client.enqueue_job(place.queue)
     named = f"{word} queue {place.queue}"
-    row(place.page, "queues", place.queue).get_by_role("button", name=named).click()
-    place.client.drop_queue(place.queue, force=True)
-    place.answer(word)
+    button = row(place.page, "queues", place.queue).get_by_role("button", name=named)
+    place.press(button, lambda: place.client.drop_queue(place.queue, force=True))
     refused(place, f'queue "{place.queue}" does not exist')
     place.client.create_queue(place.queue)
 
@@ -126,9 +147,8 @@ def test_of_a_key(place: Place, word: str) -> None:
     expect(row(place.page, "queues", place.queue)).to_contain_text("fifo")
     if word == "Resume key":
         place.client.pause_key(place.queue, "ann")
-    place.button(job_id, word).click()
-    place.client.drop_queue(place.queue, force=True)
-    place.answer(word)
+    button = place.button(job_id, word)
+    place.press(button, lambda: place.client.drop_queue(place.queue, force=True))
     refused(place, f'queue "{place.queue}" does not exist')
     place.client.create_queue(place.queue)
 
@@ -140,9 +160,7 @@ def test_of_a_schedule_that_is_gone(place: Place, word: str) -> None:
     if word == "Resume":
         place.client.pause_schedule(name)
     line = row(place.page, "schedules", place.queue)
-    line.get_by_role("button", name=word).click()
-    place.client.drop_schedule(name)
-    place.answer(word)
+    place.press(line.get_by_role("button", name=word), lambda: place.client.drop_schedule(name))
     refused(place, f'schedule "{name}"')
 
 

@@ -1,4 +1,4 @@
-// What may be done to a job, a key, a queue and a schedule: each asks first, and says what it did.
+// What may be done to a job, a key, a queue and a schedule. What can't be taken back asks first; each says what it did.
 import { button, clock, el, fromLocal, many, number, say } from "./dom.js";
 import { may, post } from "./gateway.js";
 import { confirmed, REASON, working } from "./asking.js";
@@ -10,12 +10,15 @@ const sendTime = (given) => ({ ...given, run_at: given.run_at && fromLocal(given
 const of = (job) => `Job ${job.job_id} of queue ${job.queue}`;
 const inLine = (done) => (done.said === "in_line" ? "; others of its key run before it" : "");
 
-// For one job: the call that it takes, what is asked, and what is said afterwards.
+// For one job: the call that it takes, what is asked unless it is done at once, and what is said afterwards.
 const ACTS = {
   retry: {
-    call: "retry_job", word: "Retry", title: "Retry this job?",
-    text: (job) => `${of(job)} runs once more, in its old place.`,
+    call: "retry_job", word: "Retry",
     said: () => "will run once more",
+  },
+  run_now: {
+    call: "reschedule_job", path: "reschedule", word: "Run now",
+    said: (done) => `runs at once${inLine(done)}`,
   },
   skip: {
     call: "skip_job", word: "Skip", title: "Skip this job?", fields: [REASON],
@@ -71,25 +74,38 @@ const BY_STATE = {
 
 function namesOf(job, state) {
   const names = BY_STATE[state] ?? ["erase"];
-  return job.waits ? ["stop_waiting", ...names] : names;
+  return [job.waits ? "stop_waiting" : null, job.is_later ? "run_now" : null, ...names].filter(Boolean);
 }
 
 // The buttons of a job in that state; retry first and strong where others wait for it.
 export function jobButtons(job, state, names = namesOf(job, state)) {
   return names.filter((name) => may(ACTS[name].call, job.queue)).map((name) => button(
-    ACTS[name].word, () => act(name, job), `${ACTS[name].word} ${job.about ?? `job ${job.job_id}`}`,
+    ACTS[name].word, ACTS[name].title ? () => ask(name, job) : atOnce(() => act(name, job)), `${ACTS[name].word} ${job.about ?? `job ${job.job_id}`}`,
     name === "retry" && job.holds_key ? { class: "strong" } : {},
   ));
 }
 
-async function act(name, job) {
-  const { title, word, text, fields, send = (given) => given, said } = ACTS[name];
+async function ask(name, job) {
+  const { title, word, text, fields, send = (given) => given } = ACTS[name];
   const given = await confirmed(title, word, text(job), fields);
-  if (given === null) return;
-  await doing(async () => {
-    const done = await post(`/ui/queues/${encodeURIComponent(job.queue)}/jobs/${job.job_id}/${name}`, send(given));
-    return `Job ${job.job_id} ${said(done, given)}.`;
-  });
+  if (given !== null) await doing(() => act(name, job, send(given)));
+}
+
+async function act(name, job, given = {}) {
+  const { path = name, said } = ACTS[name];
+  const done = await post(`/ui/queues/${encodeURIComponent(job.queue)}/jobs/${job.job_id}/${path}`, given);
+  return `Job ${job.job_id} ${said(done, given)}.`;
+}
+
+// For a button that asks nothing: a second click while it goes on, or that of a double click, is no second wish.
+function atOnce(call) {
+  let goesOn = false;
+  return async ({ detail }) => {
+    if (goesOn || detail > 1) return;
+    goesOn = true;
+    await doing(call);
+    goesOn = false;
+  };
 }
 
 async function doing(call) {
@@ -105,56 +121,38 @@ async function doing(call) {
 
 export function pauseButton(queue, isPaused) {
   const [word, name] = isPaused ? ["Resume", "resume"] : ["Pause", "pause"];
-  return button(word, async () => {
-    const text = isPaused ? `Workers get the jobs of queue ${queue} again.`
-      : `Workers get no jobs of queue ${queue} until it is resumed. What runs may finish, and jobs are still taken.`;
-    if (await confirmed(`${word} this queue?`, word, text) === null) return;
-    await doing(async () => {
-      await post(`/ui/queues/${encodeURIComponent(queue)}/${name}`);
-      return `Queue ${queue} is ${isPaused ? "resumed" : "paused"}.`;
-    });
-  }, `${word} queue ${queue}`);
+  return button(word, atOnce(async () => {
+    await post(`/ui/queues/${encodeURIComponent(queue)}/${name}`);
+    return isPaused ? `Queue ${queue} is resumed: workers get its jobs again.`
+      : `Queue ${queue} is paused: what runs may finish, and jobs are still taken.`;
+  }), `${word} queue ${queue}`);
 }
 
 export function pauseKeyButton(queue, key, isPaused) {
   const [word, name] = isPaused ? ["Resume key", "resume"] : ["Pause key", "pause"];
-  return button(word, async () => {
-    const text = isPaused ? `The jobs of key ${key} run again, in their order.`
-      : `No further job of key ${key} of queue ${queue} runs until it is resumed. What runs may finish, and jobs are still taken.`;
-    if (await confirmed(`${word.replace("key", "this key")}?`, word, text) === null) return;
-    await doing(async () => {
-      await post(`/ui/queues/${encodeURIComponent(queue)}/keys/${name}`, { key });
-      return `Key ${key} is ${isPaused ? "resumed" : "paused"}.`;
-    });
-  }, `${word} ${key}`);
+  return button(word, atOnce(async () => {
+    await post(`/ui/queues/${encodeURIComponent(queue)}/keys/${name}`, { key });
+    return isPaused ? `Key ${key} is resumed: its jobs run again, in their order.`
+      : `Key ${key} is paused: what runs may finish, and jobs are still taken.`;
+  }), `${word} ${key}`);
 }
 
 export function scheduleButtons(schedule, canRun) {
   const { name, is_paused: isPaused } = schedule;
   const [word, change] = isPaused ? ["Resume", "resume"] : ["Pause", "pause"];
   const path = `/ui/schedules/${encodeURIComponent(name)}`;
-  const run = () => runNow(schedule, path);
-  const pause = async () => {
-    const text = isPaused ? `Schedule ${name} enqueues its jobs again.` : `Schedule ${name} enqueues no jobs until it is resumed.`;
-    if (await confirmed(`${word} this schedule?`, word, text) === null) return;
-    await doing(async () => {
-      await post(`${path}/${change}`);
-      return `Schedule ${name} is ${isPaused ? "resumed" : "paused"}.`;
-    });
-  };
+  const run = atOnce(async () => {
+    const { id } = await post(`${path}/run`);
+    return `Schedule ${name} enqueued job ${id}.`;
+  });
+  const pause = atOnce(async () => {
+    await post(`${path}/${change}`);
+    return `Schedule ${name} is ${isPaused ? "resumed" : "paused: it enqueues no jobs until it is resumed"}.`;
+  });
   return [
     canRun && may("run_schedule") ? button("Run now", run, `Run now: schedule ${name}`) : null,
     canRun && may("pause_schedule") ? button(word, pause, `${word} schedule ${name}`) : null,
   ].filter(Boolean);
-}
-
-async function runNow(schedule, path) {
-  const text = `A job is enqueued into queue ${schedule.queue} at once, beside the times of the schedule.`;
-  if (await confirmed("Run this schedule now?", "Run now", text) === null) return;
-  await doing(async () => {
-    const { id } = await post(`${path}/run`);
-    return `Schedule ${schedule.name} enqueued job ${id}.`;
-  });
 }
 
 // All jobs that match a filter: counted before, done in steps that can be stopped, counted after ---

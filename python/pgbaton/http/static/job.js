@@ -7,6 +7,8 @@ import { policyOf } from "./home.js";
 import { entryList } from "./lists.js";
 
 const KEYED = ["fifo", "singleton", "stately"];
+const LATER = ["pending", "waiting", "retry", "unknown_retry"];
+const PAUSE = 400; // milliseconds without a further digit: the id is whole
 const turn = turns();
 let shownId = null;
 // The gateway sends no more of either kind (MOST_DEPENDENCIES).
@@ -16,7 +18,7 @@ export async function openJob(id) {
   const where = $("#job-detail");
   const isLast = turn();
   if (shownId !== id) where.replaceChildren(); // no button is that of another job
-  $("#job-id").value = id;
+  if (document.activeElement !== $("#job-id")) $("#job-id").value = id; // somebody may go on typing
   shownId = id;
   setText($("#job-title"), `Job ${id}`);
   try {
@@ -77,7 +79,8 @@ function actions(job, dependencies, isPaused) {
   const isDead = job.state === "failed" && job.finished_at === null;
   const state = job.state === "failed" && !isDead ? "given_up" : job.state;
   const waits = dependencies.some((one) => one.job_id === job.id && one.on_failed !== null && !one.is_settled);
-  const buttons = jobButtons({ queue: job.queue, job_id: job.id, holds_key: job.holds_key, waits }, state);
+  const isLater = job.run_at !== null && Date.parse(job.run_at) > now() && LATER.includes(state);
+  const buttons = jobButtons({ queue: job.queue, job_id: job.id, holds_key: job.holds_key, waits, is_later: isLater }, state);
   const call = isPaused ? "resume_key" : "pause_key";
   const isLive = job.finished_at === null && job.singleton_key !== null;
   if (isLive && KEYED.includes(policyOf(job.queue)) && may(call, job.queue)) {
@@ -189,11 +192,23 @@ function happenings(job, failedAt) {
     .map(([at, what]) => el("li", {}, el("time", { datetime: at }, clock(at)), what));
 }
 
+// The id in the header: what is typed is shown after a pause, or at once.
 export function startJob() {
-  $("#find").addEventListener("submit", (event) => {
-    event.preventDefault();
+  let timer = null;
+  const show = () => {
     const wanted = `#job/${$("#job-id").value}`;
     if (location.hash === wanted) openJob($("#job-id").value);
+    else if (location.hash.startsWith("#job/")) location.replace(wanted); // one step back leaves the job, not a digit
     else location.hash = wanted;
+  };
+  $("#job-id").addEventListener("input", () => {
+    clearTimeout(timer);
+    if ($("#find").checkValidity()) timer = setTimeout(show, PAUSE);
+  });
+  $("#find").addEventListener("submit", (event) => {
+    event.preventDefault();
+    clearTimeout(timer);
+    $("#job-id").blur(); // to what is found
+    show();
   });
 }

@@ -4,6 +4,7 @@ import { askJson } from "./gateway.js";
 import { offerBulk } from "./acts.js";
 import { working } from "./asking.js";
 
+const PAUSE = 400; // milliseconds without a further change: the form says what is wanted
 const TIMES = ["created_after", "created_before", "ended_after", "ended_before"];
 const PAGE = 50;
 let nextAfter = null;
@@ -112,15 +113,31 @@ export function searchOnce() {
 export const forgetSearch = () => note($("#jobs"), "");
 export const searchAgain = () => search(new URLSearchParams(location.search).get("after"));
 
+// Half a JSON value, or half a number, is nothing to look for yet.
+function isWhole() {
+  try {
+    JSON.parse($("#search-payload").value || "null");
+    return $("#search").checkValidity();
+  } catch {
+    return false;
+  }
+}
+
 export function startJobs() {
+  let timer = null;
+  const searchNow = () => {
+    clearTimeout(timer);
+    filter = inForm();
+    search();
+  };
   $("#search").addEventListener("submit", (event) => {
     event.preventDefault();
-    filter = inForm();
-    search();
+    searchNow();
   });
-  $("#search").addEventListener("reset", () => setTimeout(() => {
-    filter = inForm();
-    search();
-  }));
+  $("#search").addEventListener("input", () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => { if (isWhole() && inForm().toString() !== filter.toString()) searchNow(); }, PAUSE);
+  });
+  $("#search").addEventListener("reset", () => setTimeout(searchNow));
   $("#search-more").addEventListener("click", () => search(nextAfter));
 }

@@ -1,5 +1,5 @@
 // Keys that are blocked, and keys that somebody paused.
-import { $, ago, el, jobLink, keepRows, note, number, setText, turns } from "./dom.js";
+import { $, ago, el, jobLink, keepRows, note, now, number, setText, turns } from "./dom.js";
 import { askJson, may } from "./gateway.js";
 import { jobButtons, pauseKeyButton } from "./acts.js";
 
@@ -74,7 +74,8 @@ function updateBlocked(row, blocked) {
   const isPaused = paused.has(nameOf(blocked));
   setText($("th .sub", row), isPaused ? `${blocked.queue} · paused` : blocked.queue);
   const actions = row.cells[5];
-  const offered = `${blocked.state} ${isPaused}`;
+  const isLater = !isFailed && blocked.next_run_at !== null && Date.parse(blocked.next_run_at) > now();
+  const offered = `${blocked.state} ${isPaused} ${isLater}`;
   if (actions.dataset.offered === offered) return;
   actions.dataset.offered = offered;
   const job = {
@@ -82,7 +83,7 @@ function updateBlocked(row, blocked) {
     about: `job ${blocked.job_id} of key ${blocked.singleton_key}`,
   };
   const pause = may(isPaused ? "resume_key" : "pause_key", blocked.queue) ? [pauseKeyButton(blocked.queue, blocked.singleton_key, isPaused)] : [];
-  actions.replaceChildren(...jobButtons(job, blocked.state, isFailed ? ["retry", "skip"] : ["reschedule", "cancel"]), ...pause);
+  actions.replaceChildren(...jobButtons(job, blocked.state, isFailed ? ["retry", "skip"] : [...(isLater ? ["run_now"] : []), "reschedule", "cancel"]), ...pause);
 }
 
 // Paused keys ----------------------------------------------------------------------------------

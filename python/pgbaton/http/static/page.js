@@ -48,6 +48,7 @@ function go() {
     if (link.getAttribute("href") === `#${name}`) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
+  if (name !== "job" && document.activeElement !== $("#job-id")) $("#job-id").value = "";
   const { filter, open, load } = VIEWS[name];
   if (filter && about !== null) choose($(filter), about);
   if (open && about !== null) open(about);
@@ -63,7 +64,7 @@ function choose(select, queue) {
 function follow() {
   go();
   const first = $(`#${VIEWS[view].sections.at(-1) === "queues" ? "queues" : VIEWS[view].sections[0]}`);
-  first.focus({ preventScroll: true });
+  if (document.activeElement !== $("#job-id")) first.focus({ preventScroll: true }); // its next digit may come
   window.scrollTo({ top: 0, behavior: "instant" });
 }
 
@@ -73,6 +74,7 @@ function offer() {
     const { call } = VIEWS[link.getAttribute("href").slice(1)];
     link.hidden = call !== null && !may(call);
   }
+  $("#find").hidden = !may(VIEWS.job.call);
 }
 
 // All of it ------------------------------------------------------------------------------------
