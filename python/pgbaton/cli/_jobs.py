@@ -77,7 +77,7 @@ def show(
     dsn: Dsn = "",
     as_json: AsJson = False,
 ) -> None:
-    """All that is known of a job, with its attempts and the jobs it waits for, or that wait for it."""
+    """All that is known of a job: its attempts, what it waits for, and who waits for it."""
     with client_of(dsn) as client:
         info = client.get_job(job)
         tried = client.job_attempts(job, attempts) if attempts else []

@@ -100,7 +100,8 @@ def blocked(
         bool, typer.Option("--busy", help="Also keys whose job runs or is about to.")
     ] = False,
     jobs: Annotated[
-        bool, typer.Option("--jobs", help="Instead: jobs that wait for a job that failed or is gone.")
+        bool,
+        typer.Option("--jobs", help="Instead: jobs that wait for a job that failed or is gone."),
     ] = False,
     limit: Annotated[
         int, typer.Option("--limit", min=1, max=1000, help="With --jobs: rows at most.")
