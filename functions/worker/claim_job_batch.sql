@@ -27,7 +27,9 @@ declare
     v_span pgbaton.span;
     v_line record;  -- lane and queue of v_span
     v_spans pgbaton.span[];
+    v_aside record;  -- where those would run whose key may have several
     v_to_share pgbaton.span[];
+    v_full_los bigint[];  -- which of them are the last that may run of their keys
     v_started pgbaton.span[];  -- under a limit, in earlier rounds
     v_first_day date;
     v_last_day date;
@@ -134,13 +136,18 @@ begin
             );
         end if;
         if cardinality(v_picked.los) > 0 then
-            v_spans := v_spans || pgbaton._lease_in_order(
-                v_picked.los, worker_id, v_token, v_claimed_at, coalesce(lease, v_queues.lease),
-                case when v_queues.limited_ids is not null then pgbaton._places_aside(v_picked.los) end
-            );
-            if v_queues.limited_ids is not null then
-                perform pgbaton._note_starts(v_spans, v_claimed_at);
+            if v_queues.limited_ids is null then
+                v_spans := v_spans || pgbaton._lease_in_order(
+                    v_picked.los, worker_id, v_token, v_claimed_at, coalesce(lease, v_queues.lease), null
+                );
+            else
+                v_aside := pgbaton._places_aside(v_picked.los, v_queues.limited_ids);
+                v_spans := v_spans || pgbaton._lease_in_order(
+                    v_picked.los, worker_id, v_token, v_claimed_at, coalesce(lease, v_queues.lease), v_aside.slots
+                );
+                perform pgbaton._note_starts(v_spans, v_claimed_at, v_queues.limited_ids);
                 v_to_share := v_to_share || v_spans;
+                v_full_los := v_full_los || v_aside.full_los;
             end if;
         end if;
         select min(s.day), max(s.day) into v_first_day, v_last_day from unnest(v_spans) as s;
@@ -189,7 +196,7 @@ begin
     end loop;
     -- At last, so that no job is the second one of its key.
     if v_to_share is not null then
-        perform pgbaton._share_keys(v_to_share);
+        perform pgbaton._share_keys(v_to_share, v_full_los);
     end if;
 end;
 $$;

@@ -11,11 +11,10 @@ begin
         update only pgbaton.span as s
         set
             state = 'active',
-            slot = case
-                when slots is null or slots[array_position(los, s.lo)] is null
-                    then case when s.held_key is not null or s.policy = 'exclusive' then 0 end  -- as _slot has it
-                else slots[array_position(los, s.lo)]
-            end,
+            slot = coalesce(
+                case when slots is not null then slots[array_position(los, s.lo)] end,
+                case when s.held_key is not null or s.policy = 'exclusive' then 0 end  -- as _slot has it
+            ),
             held_key = case when slots is null or slots[array_position(los, s.lo)] is null then s.held_key end,
             ready = false,
             attempt = s.attempt + 1,

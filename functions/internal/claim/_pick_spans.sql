@@ -30,6 +30,8 @@ declare
     v_room bigint;  -- how many jobs of a span may be taken
     v_gate integer;  -- which of limited_ids
     v_kinds pgbaton.limit_kind[];  -- which limits it has, known once nobody can change them
+    v_is_counted boolean;  -- whether they need permits
+    v_has_key_rate boolean;
     v_admitted bigint[];  -- of each of them; null is none
     v_later timestamptz;  -- when the rate of its key lets a job start
     v_later_lanes integer[];  -- of those that it does not now
@@ -128,15 +130,19 @@ begin
                 end if;
                 v_room := least(v_missing, v_span.hi - v_span.lo + 1);
                 if v_gate is not null then
-                    if v_kinds is null or v_kinds && '{running,rate,burst}' then
+                    if v_kinds is null or v_is_counted then
                         select a.permits, a.admitted into permits, v_room
                         from pgbaton._admit(
                             limited_ids[v_gate], v_room, coalesce(v_admitted[v_gate], 0), free, batch_size + 1, permits
                         ) as a;
-                        v_kinds := coalesce(v_kinds, pgbaton._kinds_of_limits(limited_ids[v_gate]));
+                        if v_kinds is null then
+                            v_kinds := pgbaton._kinds_of_limits(limited_ids[v_gate]);
+                            v_is_counted := v_kinds && '{running,rate,burst}';
+                            v_has_key_rate := v_kinds && '{key_rate}';
+                        end if;
+                        exit when v_room = 0;
                     end if;
-                    exit when v_room = 0;
-                    if v_kinds && '{key_rate}' and v_span.held_key <> '' then
+                    if v_has_key_rate and v_span.held_key <> '' then
                         v_later := pgbaton._start_later(v_span.lo, limited_ids[v_gate], v_span.held_key);
                         if v_later is not null then  -- its permit is for the next one
                             v_later_lanes := v_later_lanes || v_lanes.lane_ids[v_lane];
@@ -144,7 +150,9 @@ begin
                             continue;
                         end if;
                     end if;
-                    v_admitted[v_gate] := coalesce(v_admitted[v_gate], 0) + v_room;
+                    if v_is_counted then
+                        v_admitted[v_gate] := coalesce(v_admitted[v_gate], 0) + v_room;
+                    end if;
                 end if;
                 los := los || v_span.lo;
                 if v_span.held_key is not null then

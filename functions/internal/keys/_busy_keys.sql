@@ -20,11 +20,11 @@ begin
             offset 0
         ) or (
             (select q.is_limited from pgbaton.queue as q where q.id = _busy_keys.queue_id)
-            and pgbaton._is_full(_busy_keys.queue_id, k.singleton_key)
+            and pgbaton._stays_full(_busy_keys.queue_id, k.singleton_key)
         )
     );
 end;
 $$;
 comment on function pgbaton._busy_keys(integer, text[]) is
-'Which of these keys have a live job. Right only under the producers'' lock, in a statement after the one that
-took it.';
+'Which of these keys have a live job, or as many as may run. Right only under the producers'' lock, in a statement
+after the one that took it.';

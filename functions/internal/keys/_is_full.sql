@@ -3,13 +3,7 @@ returns boolean
 language plpgsql volatile
 as $$
 begin
-    return coalesce((
-        select l.size <= (
-            select count(*) from only pgbaton.span as s
-            where s.queue_id = _is_full.queue_id and s.singleton_key = _is_full.singleton_key and s.slot < -100
-        )
-        from pgbaton.queue_limit as l where l.queue_id = _is_full.queue_id and l.kind = 'key'
-    ), false);
+    return exists (select from pgbaton._room_of_key(queue_id, singleton_key) as r (room) where r.room <= 0);
 end;
 $$;
 comment on function pgbaton._is_full(integer, text) is

@@ -1,32 +1,48 @@
-create or replace function pgbaton._places_aside(los bigint[])
-returns smallint[]
+create or replace function pgbaton._places_aside(
+    los bigint[], limited_ids integer[], out slots smallint[], out full_los bigint[]
+)
 language plpgsql volatile
 as $$
+declare
+    v_limits record;
 begin
-    return array(
-        select case when t.taken is not null then (
-            select (-100 - g.no)::smallint from generate_series(1, cardinality(t.taken) + 1) as g (no)
-            where (-100 - g.no) <> all (t.taken)
-            order by g.no
-            limit 1
-        ) end
+    select array_agg(l.queue_id) as queue_ids, array_agg(l.size) as sizes into v_limits
+    from pgbaton.queue_limit as l where l.queue_id = any (limited_ids) and l.kind = 'key';
+    select
+        array_agg(
+            case
+                when k.size is null then null
+                when k.taken = '{}' then -101
+                else (
+                    select (-100 - g.no)::smallint from generate_series(1, cardinality(k.taken) + 1) as g (no)
+                    where (-100 - g.no) <> all (k.taken)
+                    order by g.no
+                    limit 1
+                )
+            end
+            order by k.ordinal
+        ),
+        array_agg(k.lo) filter (where cardinality(k.taken) + 1 >= k.size)
+    into slots, full_los
+    from (
+        select
+            u.lo, u.ordinal,
+            case
+                when o.held_key is not null then v_limits.sizes[array_position(v_limits.queue_ids, o.queue_id)]
+            end as size,
+            array(
+                select n.slot from only pgbaton.span as n
+                where n.queue_id = o.queue_id and n.singleton_key = o.held_key and n.slot < -100
+            ) as taken
         from unnest(los) with ordinality as u (lo, ordinal)
         cross join lateral (
-            select o.queue_id, o.held_key from only pgbaton.span as o where o.lo = u.lo offset 0
-        ) as s
-        left join lateral (
-            select array(
-                select o.slot from only pgbaton.span as o
-                where o.queue_id = s.queue_id and o.singleton_key = s.held_key and o.slot < -100
-            ) as taken
-            from pgbaton.queue_limit as l
-            where l.queue_id = s.queue_id and l.kind = 'key' and s.held_key is not null
-            offset 0
-        ) as t on true
-        order by u.ordinal
-    );
+            select i.queue_id, i.held_key from only pgbaton.span as i where i.lo = u.lo offset 0
+        ) as o
+        offset 0
+    ) as k;
 end;
 $$;
-comment on function pgbaton._places_aside(bigint[]) is
-'The slots in which these locked spans, which hold their keys, would run without the batons, in their order; null where
-the queue has no key_limit. Which places of a key are taken is told exactly: only who holds the key starts.';
+comment on function pgbaton._places_aside(bigint[], integer[]) is
+'slots: those in which these locked spans, which hold their keys, would run without the batons, in their order; null
+where the queue has no key_limit. full_los: which of them are the last that may run of their keys. Which places of a key
+are taken is told exactly: only who holds the key starts.';

@@ -24,7 +24,9 @@ begin
         ) as h
         -- Under an older snapshot a job of our own may have others in front of it that are not seen.
         where (v_is_fresh or not pgbaton._may_be_own(h.writer))
-        and (h.policy is distinct from 'singleton' or not pgbaton._is_full(f.queue_id, f.singleton_key))
+        and (h.policy is distinct from 'singleton' or not exists (
+            select from pgbaton._room_of_key(f.queue_id, f.singleton_key) as r (room) where r.room <= 0
+        ))
         -- In one statement, so that whoever promoted the same key meanwhile also changed the head we saw.
         and (not may_be_held or not exists (
             select from only pgbaton.span as s

@@ -1,4 +1,4 @@
-create or replace function pgbaton._share_keys(spans pgbaton.span[])
+create or replace function pgbaton._share_keys(spans pgbaton.span[], full_los bigint[])
 returns void
 language plpgsql volatile
 as $$
@@ -6,19 +6,15 @@ declare
     v_queue_ids integer[];
     v_keys text[];
 begin
-    -- Of a full key each job that ends leaves a release row. As _is_full has it, without a call for each.
     select array_agg(s.queue_id), array_agg(s.singleton_key) into v_queue_ids, v_keys
     from unnest(spans) as s
-    inner join pgbaton.queue_limit as l on l.queue_id = s.queue_id and l.kind = 'key'
-    where s.slot < -100 and l.size > (
-        select count(*) from only pgbaton.span as o
-        where o.queue_id = s.queue_id and o.singleton_key = s.singleton_key and o.slot < -100
-    );
+    where s.slot < -100
+        and case when s.lo = any (full_los) then not pgbaton._stays_full(s.queue_id, s.singleton_key) else true end;
     if v_keys is not null then
         perform pgbaton._pass_batons(v_queue_ids, v_keys, array_fill(0::bigint, array[cardinality(v_keys)]));
     end if;
 end;
 $$;
-comment on function pgbaton._share_keys(pgbaton.span[]) is
+comment on function pgbaton._share_keys(pgbaton.span[], bigint[]) is
 'For spans that were just leased and run without the batons of their keys (key_limit): passes the batons on at once
-where more jobs of the key may run.';
+where more jobs of the key may run. full_los: those that were the last that may, as _places_aside saw it.';

@@ -3,7 +3,9 @@ returns void
 language plpgsql volatile
 as $$
 declare
-    v_slots constant smallint[] := pgbaton._places_aside(los);
+    v_slots constant smallint[] := (
+        pgbaton._places_aside(los, array(select l.queue_id from pgbaton.queue_limit as l where l.kind = 'key'))
+    ).slots;
 begin
     update only pgbaton.span as s
     set held_key = null, slot = v_slots[array_position(los, s.lo)]

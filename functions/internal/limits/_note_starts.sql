@@ -1,8 +1,13 @@
-create or replace function pgbaton._note_starts(spans pgbaton.span[], at timestamptz)
+create or replace function pgbaton._note_starts(spans pgbaton.span[], at timestamptz, limited_ids integer[])
 returns void
 language plpgsql volatile
 as $$
 begin
+    if not exists (
+        select from pgbaton.queue_limit as l where l.queue_id = any (limited_ids) and l.kind = 'key_rate'
+    ) then
+        return;
+    end if;
     with started as materialized (
         select s.queue_id, s.singleton_key, l.size, l.refill, k.starts, k.ctid as old
         from unnest(spans) as s
@@ -42,5 +47,5 @@ begin
     from started as s;
 end;
 $$;
-comment on function pgbaton._note_starts(pgbaton.span[], timestamptz) is
+comment on function pgbaton._note_starts(pgbaton.span[], timestamptz, integer[]) is
 'Notes that a claim starts these spans at that time, for the keys whose queues have a rate of each key.';

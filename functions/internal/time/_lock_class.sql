@@ -7,4 +7,5 @@ comment on function pgbaton._lock_class() is
 the other; plus 1, producers of a queue against a change of its policy; plus 2, who decides whether a key of a
 stripe is idle, where nobody ever waits; plus 3, transactions of many statements with dedup ids of
 a queue one after the other, and not beside spark_commit; plus 4, those of enqueue_inbox with keys in no known order
-alone. No search_path, so that it inlines.';
+alone; plus 5, claims of a queue against a change of its limits; plus 6, who ends a job beside the holder of its key
+against who finds a key of the stripe full (key_limit), where nobody ever waits. No search_path, so that it inlines.';

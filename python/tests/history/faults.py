@@ -449,8 +449,8 @@ FAULTS = [
     ),
     Fault(
         "a key is never full",
-        "_is_full",
-        (("l.size <= (", "l.size + 99 <= ("),),
+        "_room_of_key",
+        (("l.size - (", "l.size + 99 - ("),),
         "of_a_key_no_more_than_its_limit_run",
     ),
     Fault(
@@ -458,5 +458,17 @@ FAULTS = [
         "_release_places",
         (("where s.slot < -100", "where s.slot < -9999"),),
         "of_a_key_no_more_than_its_limit_run",
+    ),
+    Fault(
+        "who finds a key full does not ask whether a job of it is ending",
+        "_stays_full",
+        (("and pg_try_advisory_xact_lock(", "or pg_try_advisory_xact_lock("),),
+        "the_place_of_a_job_that_is_about_to_end_is_not_lost",
+    ),
+    Fault(
+        "who ends a job of a key does not ask whether it was found full",
+        "_release_places",
+        (("where not k.is_sure or not exists", "where not exists"),),
+        "the_place_of_a_job_that_is_about_to_end_is_not_lost",
     ),
 ]

@@ -388,3 +388,27 @@ def of_a_key_no_more_than_its_limit_run(open_session: Open) -> None:
     assert [len(db.claim("q")) for _ in range(3)] == [1, 1, 0]
     db.enqueue("q", "full")
     assert db.claim("q") == {}
+
+
+def the_place_of_a_job_that_is_about_to_end_is_not_lost(open_session: Open) -> None:
+    db = open_session()
+    db.rows("select pgbaton.create_queue('q', 'singleton')")
+    db.rows("select pgbaton.set_queue_limits('q', key_limit => 2)")
+    for ends_first in (True, False):
+        db.enqueue_batch("q", 3, [f"first {ends_first}"] * 3)
+        held = db.claim("q")
+        ending, starting = open_session(), open_session()
+        ending.begin()
+        starting.begin()
+        if ends_first:
+            ending.complete(held)
+        started = starting.claim("q")
+        assert len(started) == 1
+        if not ends_first:
+            ending.complete(held)
+        for session in (starting, ending):
+            session.commit()
+        last = db.claim("q")
+        assert len(last) == 1
+        for jobs in (started, last):
+            db.complete(jobs)

@@ -126,7 +126,7 @@ WAYS: dict[str, tuple[str, list[str], int]] = {
     "max_running that is full": (
         f"{STANDARD}; perform pgbaton.set_queue_limits('q', 2); {batch(300)}",
         [
-            f"{PLAIN} |",
+            f"{batch(2)} |",
             claim(jobs=2, size=10),
             "perform from pgbaton.claim_job_batch('w', '{q}')",
             COMPLETE_ALL,

@@ -604,6 +604,95 @@ def test_a_key_fills_while_one_of_its_jobs_ends(
     sound()
 
 
+def releases(db: Session) -> int:
+    return int(db.one("select count(*) from pgbaton.baton_release"))
+
+
+def test_who_ends_beside_a_holder_leaves_nothing_behind(db: Session) -> None:
+    """A release row is for a key that nobody holds."""
+    create(db, "singleton", "key_limit => 3")
+    for _ in range(6):
+        db.enqueue("q", "k")
+    claims = [db.claim("q") for _ in range(2)]
+    assert [len(jobs) for jobs in claims] == [1, 1]
+    for jobs in claims:
+        db.complete(jobs)
+    assert releases(db) == 0, "the third job has the baton"
+    claims = [db.claim("q") for _ in range(4)]
+    assert [len(jobs) for jobs in claims] == [1, 1, 1, 0]
+    for jobs in claims[:3]:
+        db.complete(jobs)
+    assert releases(db) > 0, "of a full key nobody has it"
+    assert len(db.claim("q")) == 1
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("first", ["end", "start"])
+def test_a_key_fills_and_has_room_again_in_two_open_transactions(
+    db: Session, open_session: Open, sound: Sound, level: str, first: str
+) -> None:
+    """Neither sees the other, whoever commits first: the place is not lost."""
+    create(db, "singleton", "key_limit => 2")
+    for _ in range(4):
+        db.enqueue("q", "k")
+    held = db.claim("q")
+    ending, starting = open_session(), open_session()
+    for session in (ending, starting):
+        session.never_waits()
+        session.begin_with_snapshot(level)
+    if first == "end":
+        ending.complete(held)
+    assert len(starting.claim("q")) == 1, "the second of two"
+    if first == "start":
+        ending.complete(held)
+    for session in (ending, starting) if first == "end" else (starting, ending):
+        refused = session.refusal("commit")
+        assert refused is None or (level == "serializable" and refused == "40001")
+    room = 2 - running(db)
+    assert [len(db.claim("q")) for _ in range(3)] == [1] * room + [0] * (3 - room)
+    sound()
+
+
+@pytest.mark.parametrize("how", ["complete", "cancel", "lease end"])
+def test_a_job_that_comes_while_the_last_place_gets_free(
+    db: Session, open_session: Open, clock: Clock, sound: Sound, how: str
+) -> None:
+    """A claim has found the key full, and another one that nobody waits: then a job comes, and
+    then the place is free."""
+    create(db, "singleton", "key_limit => 2")
+    for _ in range(2):
+        db.enqueue("q", "k")
+    if how == "lease end":
+        held = dict(
+            db.rows(
+                "select id, lease_token from pgbaton.claim_job_batch('w', '{q}', lease => '1 s')"
+            )
+        )
+    else:
+        held = db.claim("q")
+    [job] = held
+    ending = open_session()
+    ending.never_waits()
+    ending.begin()
+    if how == "complete":
+        ending.complete(held)
+    elif how == "cancel":
+        ending.rows("select pgbaton.cancel_jobs(job_ids => %s)", [job])
+        ending.rows("select pgbaton.acknowledge_cancellation(%s, true, %s)", job, held[job])
+    else:
+        clock.advance("2 s")
+        assert ending.one("select pgbaton.recover_stale_jobs()") == 1
+        ending.rows("select pgbaton.cancel_jobs(job_ids => %s)", [job])
+    assert len(db.claim("q")) == 1
+    assert db.claim("q") == {}
+    db.enqueue("q", "k")
+    assert db.claim("q") == {}, "it counts who is about to end"
+    ending.commit()
+    assert len(db.claim("q")) == 1
+    assert db.claim("q") == {}
+    sound()
+
+
 def test_a_full_key_in_front_hides_nobody(db: Session) -> None:
     """L10, L20, L25, R04: one key has a thousand jobs, another one a single job."""
     create(db, "singleton", "key_limit => 2")
