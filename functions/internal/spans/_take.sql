@@ -10,6 +10,9 @@ declare
     v_los bigint[];
     v_his bigint[];
     v_is_partial boolean;
+    v_here bigint[];  -- the first jobs of those in span itself, and in leased_span
+    v_leased bigint[];
+    v_ready bigint[];  -- the last jobs of those in ready_span
 begin
     with runs as materialized (
         select min(i.id) as first, max(i.id) as last
@@ -28,22 +31,20 @@ begin
             where pgbaton._overlaps(s.lo, s.hi, r.first, r.last)
             offset 0
         ) as f
-    ), locked as materialized (
-        select s.* from pgbaton.span as s
-        -- By both ends: of ready_span the last one is indexed.
-        where s.lo = any (array(select f.lo from found as f)) and s.hi = any (array(select f.hi from found as f))
-            and s.state = any (states)
-            and (allowed_queue_ids is null or s.queue_id = any (allowed_queue_ids))
-            and (not is_fenced or s.lease_token = _take.lease_token
-                or (_take.lease_token is null and (s.held_key is null or s.policy is not null)))
-        order by s.lo
-        for update
-    ), pieces as (
+    ), pieces as materialized (
         select
             l.*, greatest(l.lo, f.first) as piece_lo, least(l.hi, f.last) as piece_hi
-        from found as f
-        inner join locked as l on l.lo = f.lo
-        where l.hi >= f.first
+        from (select o.* from found as o order by o.lo) as f
+        -- Each by itself: of ready_span the last end is indexed, of the others the first one, and to look for all at
+        -- once by both compares each with all.
+        cross join lateral (
+            select s.*, s.tableoid::regclass as home from pgbaton.span as s
+            where s.lo = f.lo and s.hi = f.hi and s.state = any (states)
+                and (allowed_queue_ids is null or s.queue_id = any (allowed_queue_ids))
+                and (not is_fenced or s.lease_token = _take.lease_token
+                    or (_take.lease_token is null and (s.held_key is null or s.policy is not null)))
+            for update
+        ) as l
     )
     select
         array_agg(
@@ -57,14 +58,25 @@ begin
         ),
         array_agg(p.lo order by p.piece_lo),
         array_agg(p.hi order by p.piece_lo),
-        bool_or(p.piece_lo > p.lo or p.piece_hi < p.hi)
-    into v_pieces, v_los, v_his, v_is_partial
+        bool_or(p.piece_lo > p.lo or p.piece_hi < p.hi),
+        array_agg(p.lo) filter (where p.home = 'pgbaton.span'::regclass),
+        array_agg(p.lo) filter (where p.home = 'pgbaton.leased_span'::regclass),
+        array_agg(p.hi) filter (where p.home = 'pgbaton.ready_span'::regclass)
+    into v_pieces, v_los, v_his, v_is_partial, v_here, v_leased, v_ready
     from pieces as p;
 
     if v_pieces is null then
         return '{}';
     end if;
-    delete from pgbaton.span as s where s.lo = any (v_los) and s.hi = any (v_his);
+    if v_here is not null then
+        delete from only pgbaton.span as s where s.lo = any (v_here);
+    end if;
+    if v_leased is not null then
+        delete from pgbaton.leased_span as s where s.lo = any (v_leased);
+    end if;
+    if v_ready is not null then
+        delete from pgbaton.ready_span as s where s.hi = any (v_ready);
+    end if;
     if v_is_partial then
         perform pgbaton._put_back_rest(v_pieces, v_los, v_his, is_busy);
     end if;
