@@ -22,7 +22,12 @@ declare
     v_new pgbaton.queue;
 begin
     perform pgbaton._require_action(v_old, 'operate');
-    if policy is not null then
+    if on_exhausted = 'continue' and not pgbaton._is_read_committed() then
+        -- No job is failing now that would not be seen: _fail locks its queue. Without a transaction id, as a lock of
+        -- the row would take one, so that _seize_queue can tell.
+        lock table pgbaton.queue in exclusive mode;
+        perform pgbaton._seize_queue(queue);
+    elsif policy is not null then
         perform pgbaton._seize_queue(queue);
     end if;
     v_old := pgbaton._lock_queue(queue);
@@ -69,7 +74,7 @@ comment on function pgbaton.update_queue(
 ) is
 'Changes settings of a queue; null leaves one as it is, so none can be set to null here. What is not set on a
 job itself follows at once, for jobs that are there too: a lease or a wait for a retry that has begun stays.
-on_exhausted: continue frees the keys that failed jobs block already (call it again for one that failed in that very
-moment); block holds for jobs that fail from then on.
+on_exhausted: continue frees the keys that failed jobs block already; block holds for jobs that fail from then on.
 policy: can change only while the queue has no live jobs; set_fifo_mode turns order on and off with jobs in it.
-Raises PB001, PB003 (policy, with a key_limit), PB008 (policy, with live jobs), 22004 or 22023.';
+Raises PB001, PB003 (policy, with a key_limit), PB008 (policy, with live jobs), 22004, 22023, or 40001 for an older
+snapshot.';

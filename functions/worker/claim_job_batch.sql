@@ -142,9 +142,12 @@ begin
                 );
             else
                 v_aside := pgbaton._places_aside(v_picked.los, v_queues.limited_ids);
-                v_spans := v_spans || pgbaton._lease_in_order(
-                    v_picked.los, worker_id, v_token, v_claimed_at, coalesce(lease, v_queues.lease), v_aside.slots
-                );
+                for v_first in 1 .. cardinality(v_picked.los) by 1000 loop  -- each looks for its place among these
+                    v_spans := v_spans || pgbaton._lease_in_order(
+                        v_picked.los[v_first : v_first + 999], worker_id, v_token, v_claimed_at,
+                        coalesce(lease, v_queues.lease), v_aside.slots[v_first : v_first + 999]
+                    );
+                end loop;
                 perform pgbaton._note_starts(v_spans, v_claimed_at, v_queues.limited_ids);
                 v_to_share := v_to_share || v_spans;
                 v_full_los := v_full_los || v_aside.full_los;

@@ -9,7 +9,11 @@ begin
     select array_agg(s.queue_id), array_agg(s.singleton_key) into v_queue_ids, v_keys
     from unnest(spans) as s
     where s.slot < -100
-        and case when s.lo = any (full_los) then not pgbaton._stays_full(s.queue_id, s.singleton_key) else true end;
+        and case
+            when s.lo in (select f.lo from unnest(full_los) as f (lo))
+                then not pgbaton._stays_full(s.queue_id, s.singleton_key)
+            else true
+        end;
     if v_keys is not null then
         perform pgbaton._pass_batons(v_queue_ids, v_keys, array_fill(0::bigint, array[cardinality(v_keys)]));
     end if;

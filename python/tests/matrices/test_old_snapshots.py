@@ -228,6 +228,7 @@ FOUND = [
     ("pause_key run", "complete_job", "claim_job_batch of all", "fifo"),
     ("resume_key running", "complete_job paused key", None, "fifo"),
     ("retry_job", "release_jobs twice", None, "stately"),
+    ("fail_job for good", "update_queue continue", None, "fifo"),
 ]
 
 
