@@ -22,6 +22,8 @@ MOST_COUNTED = 10_000
 HOUR = 3600
 STEP = 10
 """Seconds between two points of a chart."""
+LATE = 60
+"""Seconds that a look may come late; what is further ahead is of a clock that was set back since."""
 BETWEEN = 60.0
 """Seconds between two looks while no page is open."""
 REFUSALS = ("42501", "PB009")
@@ -69,6 +71,8 @@ Series: TypeAlias = dict[str, deque[tuple[float, ...]]]
 def remember(series: Series, queue: str, point: tuple[float, ...]) -> None:
     """As the page does: the latest point, and before it one every few seconds."""
     points = series.setdefault(queue, deque())
+    while points and points[-1][0] > point[0] + LATE:  # the clock was set back since
+        points.pop()
     if points and points[-1][0] >= point[0]:
         return
     if len(points) > 1 and point[0] - points[-2][0] < STEP:

@@ -654,6 +654,17 @@ def test_the_past_is_an_hour_and_has_a_point_every_few_seconds() -> None:
     assert list(_watch.moving(series)) == ["q"]
 
 
+def test_the_past_goes_on_when_the_clock_is_set_back() -> None:
+    series: _watch.Series = {}
+    for second in (*range(0, 600, 10), *range(300, 400, 10)):
+        _watch.remember(series, "q", (second, second))
+    assert [second for second, _ in series["q"]][-12:] == [
+        *range(240, 300, 10),
+        *range(300, 400, 10),
+    ][-12:]
+    assert series["q"][-1] == (390, 390)
+
+
 def test_the_limits_of_a_queue_are_shown(page: Page, client: Client, queue: str) -> None:
     client.set_queue_limits(queue, max_running=2, rate_count=3, rate_interval="1 hour")
     ids = client.enqueue_batch(queue, range(5))

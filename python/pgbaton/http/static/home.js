@@ -6,6 +6,7 @@ import { limitsButton, limitWords } from "./limits.js";
 
 const WINDOW = 3600; // seconds that a chart shows at most
 const STEP = 10; // seconds between two of its points
+const LATE = 60; // seconds that a point may come late; what is further ahead is of a clock that was set back since
 const LEAST_WINDOW = 60;
 const SHOWN = 8; // of what is wrong before it is folded
 const DOING = ["pending", "scheduled", "waiting", "processing", "retrying", "dlq"];
@@ -21,6 +22,7 @@ export const policyOf = (name) => latest.find((queue) => queue.queue === name)?.
 // The latest point, and before it one every few seconds.
 function remember(series, queue, point) {
   const points = series.get(queue) ?? [];
+  while (points.length > 0 && points.at(-1)[0] > point[0] + LATE) points.pop();
   if (points.length > 0 && points.at(-1)[0] >= point[0]) return;
   if (points.length > 1 && point[0] - points.at(-2)[0] < STEP) points.pop();
   points.push(point);
