@@ -40,8 +40,9 @@ OPTIONS = {
     "on_duplicate => 'replace'": "--replace-duplicates",
     "force => true": "--force",
 }
-ARGUMENT = r" ?(?:E?'(?:[^']|'')*'|[\w…%$]+)"  # as format() writes it
-CALL = re.compile(rf"(?:pgbaton\.)?(\w+)\(((?:{ARGUMENT}(?:,{ARGUMENT})*)?)\)")
+# As format() writes it. With bounds: the error of a job may be a megabyte of anything.
+ARGUMENT = r" ?(?:E?'(?:[^']|''){0,2100}'|[\w…%$]{1,63})"
+CALL = re.compile(rf"\b(?:pgbaton\.)?(\w{{1,63}})\(((?:{ARGUMENT}(?:,{ARGUMENT}){{0,4}})?)\)")
 NO_DATABASE = "Neither --dsn nor PGBATON_DSN is given: name the database with one of them."
 
 

@@ -87,6 +87,14 @@ def test_advice_asks_nobody_to_run_a_command_who_cannot() -> None:
     assert [text for text in [*hints(), *advice()] if "pg_cron" in text] == []
 
 
+@pytest.mark.parametrize("text", ["w" * 10**6, "f(''" * 250_000, "f('a'," * 170_000, "('" * 10**6])
+def test_a_long_error_takes_no_time(text: str) -> None:
+    said = f"Job 7 failed after 3 attempts: {text}. Call pgbaton.retry_job('q', 7) to run it again."
+    assert _hints.in_commands(said) == said.replace(
+        "pgbaton.retry_job('q', 7)", "`pgbaton job retry 7`"
+    )
+
+
 def test_an_id_stays_in_the_command() -> None:
     assert _hints.in_commands("pgbaton.why_not_running(7) says what it is doing.") == (
         "`pgbaton job why 7` says what it is doing."
