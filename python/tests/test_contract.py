@@ -594,6 +594,7 @@ def let_go(client: Client) -> None:
     [paused] = client.list_paused_keys("moves")
     assert (paused.queue, paused.singleton_key) == ("moves", "a")
     assert client.list_paused_keys(max_rows=1) == [paused]
+    assert client.list_paused_keys("moves", after_key=paused.singleton_key) == []
     [stat] = client.fifo_stats("moves")
     assert (stat.singleton_key, stat.queue_depth, stat.is_paused) == ("a", 2, True)
     assert (stat.current_job_id, stat.current_state) == (first, JobState.PENDING)
