@@ -23,7 +23,7 @@ HOUR = 3600
 STEP = 10
 """Seconds between two points of a chart."""
 LATE = 60
-"""Seconds that a look may come late; what is further ahead is of a clock that was set back since."""
+"""Seconds that a look may come late; what is further ahead is of a clock set back since."""
 BETWEEN = 60.0
 """Seconds between two looks while no page is open."""
 REFUSALS = ("42501", "PB009")
