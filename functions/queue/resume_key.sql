@@ -18,6 +18,10 @@ begin
         returning s.lane_id into v_lane_id;
         if found then
             perform pgbaton._wake(array[v_lane_id]);
+        else
+            -- Who gets the key before this is committed may be set aside by a claim: see _set_paused_aside. Whichever
+            -- commits last, the next claim looks.
+            perform pgbaton._release_keys(array[v_queue.id], array[singleton_key]);
         end if;
         perform pgbaton._audit('resume_key', queue, null, singleton_key, null);
     end if;

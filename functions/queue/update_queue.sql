@@ -22,12 +22,7 @@ declare
     v_new pgbaton.queue;
 begin
     perform pgbaton._require_action(v_old, 'operate');
-    if on_exhausted = 'continue' and not pgbaton._is_read_committed() then
-        -- No job is failing now that would not be seen: _fail locks its queue. Without a transaction id, as a lock of
-        -- the row would take one, so that _seize_queue can tell.
-        lock table pgbaton.queue in exclusive mode;
-        perform pgbaton._seize_queue(queue);
-    elsif policy is not null then
+    if policy is not null then
         perform pgbaton._seize_queue(queue);
     end if;
     v_old := pgbaton._lock_queue(queue);
@@ -59,7 +54,7 @@ begin
         max_lanes = v_new.max_lanes, description = v_new.description
     where q.id = v_old.id;
     if v_new.policy = 'fifo' and on_exhausted = 'continue' then
-        perform pgbaton._let_failed_go(v_old.id);
+        perform pgbaton._unblock_keys(v_old.id);
     end if;
     if v_new.lease < v_old.lease then
         perform pgbaton._wake_queues(array[v_old.id]);  -- nobody sleeps longer than a lease
@@ -74,7 +69,8 @@ comment on function pgbaton.update_queue(
 ) is
 'Changes settings of a queue; null leaves one as it is, so none can be set to null here. What is not set on a
 job itself follows at once, for jobs that are there too: a lease or a wait for a retry that has begun stays.
-on_exhausted: continue frees the keys that failed jobs block already; block holds for jobs that fail from then on.
+on_exhausted: continue frees the keys that failed jobs block already (not under READ COMMITTED: the next claim does);
+block holds for jobs that fail from then on.
 policy: can change only while the queue has no live jobs; set_fifo_mode turns order on and off with jobs in it.
 Raises PB001, PB003 (policy, with a key_limit), PB008 (policy, with live jobs), 22004, 22023, or 40001 for an older
 snapshot.';

@@ -194,6 +194,7 @@ begin
         exit when v_claimed = v_picked.jobs;
         -- Of a key that is paused or broken: others instead.
         perform pgbaton._set_aside(v_picked.los);
+        v_queues.ids := pgbaton._still_open(v_queues.ids, v_queues.limited_ids, v_to_share);
         v_missing := v_missing - v_claimed;
         v_unsettled_from := pgbaton._unsettled_from();
     end loop;

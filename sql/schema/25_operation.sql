@@ -2,7 +2,7 @@
 create table pgbaton.baton_release (
     id bigint not null constraint baton_release_pkey primary key,
     queue_id integer not null,
-    singleton_key text not null,
+    singleton_key text,
     parent_id bigint
 );
 create sequence pgbaton.baton_release_id_seq as bigint owned by pgbaton.baton_release.id;
@@ -15,12 +15,13 @@ comment on sequence pgbaton.release_floor_seq is
 'No row of baton_release and no rewind below this number is left to be read by claims, but for what _sweep finds. A
 sequence, since its value belongs to no transaction and leaves no dead row.';
 comment on table pgbaton.baton_release is
-'Keys whose baton was let go while a producer of the key was still open, and jobs that ended, or may have ended, for
-which others wait. The next claim passes the baton on, and lets those go that wait no more.';
+'Keys whose baton was let go while a producer of the key was still open, keys that were resumed, and jobs that ended, or
+may have ended, for which others wait. The next claim passes the baton on, and lets those go that wait no more.';
 comment on column pgbaton.baton_release.id is 'Number.';
 comment on column pgbaton.baton_release.queue_id is 'Queue of the key.';
-comment on column pgbaton.baton_release.singleton_key is 'The key; empty with a parent_id.';
-comment on column pgbaton.baton_release.parent_id is 'The job that others wait for; null: a key.';
+comment on column pgbaton.baton_release.singleton_key is
+'The key; empty with a parent_id; null: all keys of the queue that failed jobs hold.';
+comment on column pgbaton.baton_release.parent_id is 'The job that others wait for; null: none.';
 
 create table pgbaton.paused_key (
     queue_id integer not null references pgbaton.queue (id),

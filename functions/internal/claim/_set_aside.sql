@@ -3,11 +3,7 @@ returns void
 language plpgsql volatile
 as $$
 begin
-    -- A paused key: due for good.
-    update only pgbaton.span as s set ready = false, run_at = null
-    where s.lo = any (los) and coalesce(s.ready, false) and exists (
-        select from pgbaton.paused_key as k where k.queue_id = s.queue_id and k.singleton_key = s.held_key
-    );
+    perform pgbaton._set_paused_aside(los);
     -- A key of several jobs, which no call should bring about: one keeps it, the one that runs or else the first.
     with broken as materialized (
         select s.lo, s.queue_id, s.held_key, (

@@ -1,9 +1,10 @@
-create or replace function pgbaton._look_at_parents(queue_ids integer[], parent_ids bigint[])
+create or replace function pgbaton._look_at_parents(
+    queue_ids integer[], parent_ids bigint[], sees_all boolean
+)
 returns setof pgbaton.baton_release
 language plpgsql volatile
 as $$
 declare
-    v_is_fresh constant boolean := pgbaton._is_read_committed();
     v_parent record;
     v_left integer := 200;
     v_wait pgbaton.job_wait;
@@ -19,7 +20,7 @@ begin
         group by u.parent_id
         order by u.parent_id
     loop
-        v_again := not v_is_fresh or v_left <= 0;
+        v_again := not sees_all or v_left <= 0;
         if not v_again then
             -- First, so that what ends meanwhile is seen below.
             v_again := not pgbaton._is_at_rest(v_parent.parent_id);
@@ -56,7 +57,7 @@ begin
     end if;
 end;
 $$;
-comment on function pgbaton._look_at_parents(integer[], bigint[]) is
+comment on function pgbaton._look_at_parents(integer[], bigint[], boolean) is
 'Lets those go on, or cancels them, that waited for these jobs, and returns the jobs that have to be looked at again:
-somebody is at one of them, or at who waits for it, or there are more than 200 who wait. Waits for nobody. Under an
-older snapshot it leaves all of them.';
+somebody is at one of them, or at who waits for it, or there are more than 200 who wait. Waits for nobody. sees_all: as
+_sees_all was before the first lock; when not, it leaves all of them.';

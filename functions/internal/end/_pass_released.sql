@@ -7,15 +7,17 @@ declare
     v_ids bigint[];
     v_queue_ids integer[];
     v_keys text[];
+    v_open_queue_ids integer[];  -- of which failed jobs hold keys no more
     v_child_queue_ids integer[];
     v_parent_ids bigint[];
 begin
     select
-        array_agg(t.id), array_agg(t.queue_id) filter (where t.parent_id is null),
-        array_agg(t.singleton_key) filter (where t.parent_id is null),
+        array_agg(t.id), array_agg(t.queue_id) filter (where t.parent_id is null and t.singleton_key is not null),
+        array_agg(t.singleton_key) filter (where t.parent_id is null and t.singleton_key is not null),
+        array_agg(distinct t.queue_id) filter (where t.singleton_key is null),
         array_agg(t.queue_id) filter (where t.parent_id is not null),
         array_agg(t.parent_id) filter (where t.parent_id is not null)
-    into v_ids, v_queue_ids, v_keys, v_child_queue_ids, v_parent_ids
+    into v_ids, v_queue_ids, v_keys, v_open_queue_ids, v_child_queue_ids, v_parent_ids
     from (
         select b.* from (
             select r.* from pgbaton.baton_release as r
@@ -34,33 +36,27 @@ begin
             for update skip locked
         ) as b
         -- Not shared: who found the key idle, and holds the lock shared, must have committed before the row may go.
-        where b.parent_id is not null
+        where b.parent_id is not null or b.singleton_key is null
             or pg_try_advisory_xact_lock(pgbaton._lock_class() + 2, pgbaton._stripe(b.queue_id, b.singleton_key))
         offset 0
     ) as t;
     if v_ids is null then
         return;
     end if;
-    -- Several rows of one key count once; what _hand_on returns is tried again at the next claim.
     delete from pgbaton.baton_release as r where r.id = any (v_ids);
     insert into pgbaton.baton_release (queue_id, singleton_key)
-    select h.queue_id, h.singleton_key
-    from (
-        select array_agg(d.queue_id) as queue_ids, array_agg(d.singleton_key) as singleton_keys
-        from (
-            select distinct k.queue_id, k.singleton_key
-            from unnest(v_queue_ids, v_keys) as k (queue_id, singleton_key)
-        ) as d
-    ) as k
-    cross join lateral pgbaton._hand_on(k.queue_ids, k.singleton_keys) as h;
+    select h.queue_id, h.singleton_key from pgbaton._pass_keys(v_queue_ids, v_keys) as h;
+    if v_open_queue_ids is not null then
+        insert into pgbaton.baton_release (queue_id) select g.id from pgbaton._go_on(v_open_queue_ids) as g (id);
+    end if;
     if v_parent_ids is not null then
         insert into pgbaton.baton_release (queue_id, singleton_key, parent_id)
         select p.queue_id, p.singleton_key, p.parent_id
-        from pgbaton._look_at_parents(v_child_queue_ids, v_parent_ids) as p;
+        from pgbaton._look_at_parents(v_child_queue_ids, v_parent_ids, v_sees_all) as p;
     end if;
 end;
 $$;
 comment on function pgbaton._pass_released(bigint, bigint) is
-'Passes on the batons of baton_release rows whose producers have ended, and lets go who waited for the jobs among
-them. Those before released_from are left to
+'Passes on the batons of baton_release rows whose producers have ended, makes holders claimable that were set aside
+while their keys were paused, and lets go who waited for the jobs among them. Those before released_from are left to
 the sweep. Bounded: at most 1000 rows a call. only_id: one row alone.';

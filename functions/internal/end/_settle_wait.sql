@@ -15,6 +15,9 @@ begin
         if not found then
             return 'busy';
         end if;
+        -- Written, so that who cannot see under its snapshot that this group is settled fails to lock it.
+        update pgbaton.job_wait as w set edges = w.edges
+        where w.child_id = wait.child_id and w.level = v_level + 1 and w.no = v_no / 16;
         -- A new statement: it sees what was committed before we got the lock.
         if exists (
             select from pgbaton.job_wait as w

@@ -1,19 +1,11 @@
-create or replace function pgbaton._let_failed_go(queue_id integer)
+create or replace function pgbaton._let_failed_go(los bigint[])
 returns void
 language plpgsql volatile
 as $$
 declare
     v_spans pgbaton.span[];
 begin
-    v_spans := pgbaton._carve(
-        array(
-            select s.lo from only pgbaton.span as s
-            where s.queue_id = _let_failed_go.queue_id and s.state = 'failed' and not s.ready and s.run_at is null
-                and s.held_key is not null
-            order by s.lo
-        ),
-        array['failed']::pgbaton.job_state[]
-    );
+    v_spans := pgbaton._carve(los, array['failed']::pgbaton.job_state[]);
     perform pgbaton._put(array(
         select row(
             s.lo, s.hi, s.position, s.key_position, s.lease_token, s.lease_until, s.claimed_at, s.started_at, s.run_at,
@@ -26,5 +18,5 @@ begin
     perform pgbaton._pass_batons_of(v_spans);
 end;
 $$;
-comment on function pgbaton._let_failed_go(integer) is
-'Has the failed jobs of a FIFO queue let go of their keys, which then go on with the next job.';
+comment on function pgbaton._let_failed_go(bigint[]) is
+'Has failed jobs, which are spans of one, let go of their keys, which then go on with the next job.';

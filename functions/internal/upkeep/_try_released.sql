@@ -30,7 +30,7 @@ begin
         select f.failure into strict v_failure from jsonb_each(v_one -> 'failed') as f (name, failure);
         v_failed := v_failed || jsonb_build_object(
             pgbaton._name_of_row(
-                'released keys', v_row.queue_id || ' ' || coalesce(v_row.parent_id::text, v_row.singleton_key)
+                'released keys', v_row.queue_id || ' ' || coalesce(v_row.parent_id::text, v_row.singleton_key, '')
             ),
             v_failure
         );

@@ -50,9 +50,11 @@ async def job(request: Request) -> Response:
     attempts = await client.job_attempts(wanted, MOST_ATTEMPTS)
     dependencies = await client.job_dependencies(wanted, MOST_DEPENDENCIES)
     why: str | None = None
+    policy: str | None = None
     failed_at: datetime | None = None
     try:
         why = await client.why_not_running(wanted)
+        policy = next((q.policy for q in await client.list_queues() if q.queue == info.queue), None)
         if info.state == JobState.FAILED and info.finished_at is None:
             failed_at = (await client.get_dead_job(wanted)).failed_at
     except (psycopg.errors.InsufficientPrivilege, UnknownJob):
@@ -63,6 +65,7 @@ async def job(request: Request) -> Response:
         {
             "job": shown(info),
             "why": why,
+            "policy": policy,
             "failed_at": plain(failed_at),
             "attempts": [plain(attempt) for attempt in attempts],
             "dependencies": [for_browser(dependency) for dependency in dependencies],

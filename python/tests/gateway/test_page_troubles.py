@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from browser import Held, go, opened, row
+from browser import Held, go, opened, row, show_job
 from playwright.sync_api import Browser, Page, expect
 from serving import Served
 
@@ -41,6 +41,16 @@ def test_what_was_typed_last_is_shown(page: Page, orders: str) -> None:
     held.let_go()
     expect(rows).to_have_count(1)
     expect(rows).to_contain_text("slow")
+
+
+def test_a_job_is_whole_before_the_first_picture(page: Page, client: Client, orders: str) -> None:
+    """The list of queues comes with the picture, which may come late."""
+    held = Held(page, re.compile("/ui/live"))
+    page.reload()
+    held.is_there()
+    [job] = client.list_dead_jobs(orders)
+    detail = show_job(page, job.id)
+    expect(detail.get_by_role("button", name="Pause key broken")).to_be_visible()
 
 
 def test_the_queue_that_was_chosen_last_is_shown(

@@ -46,7 +46,10 @@ class Call:
 
 @dataclass(frozen=True)
 class Job:
-    """A job as it stands in the database at the end; `places` is how many rows stand for it."""
+    """A job as it stands in the database at the end.
+
+    `places` is how many rows stand for it, `why` what why_not_running says of one that is open.
+    """
 
     id: int
     queue: str
@@ -55,6 +58,7 @@ class Job:
     state: str
     attempt: int
     places: int = 1
+    why: str | None = None
 
 
 @dataclass(frozen=True)
@@ -612,7 +616,7 @@ def all_done(history: History) -> list[str]:
     """At the end what is open stands behind a failed job of its key."""
     held = {(j.queue, j.key) for j in history.jobs if j.state == "failed"}
     return [
-        f"job {j.id} ({j.queue}/{j.key}) is {j.state} at the end"
+        f"job {j.id} ({j.queue}/{j.key}) is {j.state} at the end: {j.why}"
         for j in history.jobs
         if j.state in LIVE_AND_OPEN
         and j.queue not in history.policies.comes_and_goes

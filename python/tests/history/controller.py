@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
-from checker import History, Job, Policies, read_calls
+from checker import LIVE_AND_OPEN, History, Job, Policies, read_calls
 from invariants import assert_sound
 from psycopg.conninfo import make_conninfo
 
@@ -29,9 +30,10 @@ PARTS = Path(__file__).with_name("parts.py")
 WORKERS, PRODUCERS = 4, 3
 DRAIN_SECONDS = 60
 # No fsync: processes are killed, the machine is not. A commit waits for its WAL to be written.
-SETTINGS = {"synchronous_commit": "on", "full_page_writes": "on", "log_min_messages": "fatal"}
+SETTINGS = {"synchronous_commit": "on", "full_page_writes": "on", "log_min_messages": "error"}
 JOBS = """
-    select j.id, q.name, j.singleton_key, j.payload ->> 'uid', p.state::text, p.attempt, p.places
+    select j.id, q.name, j.singleton_key, j.payload ->> 'uid', p.state::text, p.attempt, p.places,
+        case when p.state = any (%s::pgbaton.job_state[]) then pgbaton.why_not_running(j.id) end
     from pgbaton.job as j
     inner join pgbaton.lane as l on l.id = j.lane_id
     inner join pgbaton.queue as q on q.id = l.queue_id
@@ -48,13 +50,27 @@ JOBS = """
     order by j.id
 """
 
+# A row for each kind of thing that decides what a claim looks at.
+UPKEEP = """
+    select
+        array(select to_json(s) from pgbaton.span as s) as spans,
+        array(select to_json(r) from pgbaton.baton_release as r order by r.id) as released,
+        array(select to_json(r) from pgbaton.rewind as r order by r.id) as rewinds,
+        array(select to_json(w) from pgbaton.job_wait as w) as waits,
+        array(select to_json(w) from pgbaton.watermark as w) as watermarks,
+        pg_sequence_last_value('pgbaton.baton_release_id_seq') as last_released,
+        pg_sequence_last_value('pgbaton.release_floor_seq') as floor,
+        pg_snapshot_xmin(pg_current_snapshot())::text as xmin
+"""
+
 
 @dataclass
 class Run:
-    """What a run left: its history, and how often what was killed."""
+    """What a run left: its history, how often what was killed, and its deadlocks."""
 
     history: History
     crashes: Counter[str] = field(default_factory=Counter)
+    deadlocks: str = ""
 
     def figures(self) -> dict[str, int]:
         return {
@@ -65,8 +81,8 @@ class Run:
 
 
 class Controller:
-    def __init__(self, server: Server, folder: Path, seed: int) -> None:
-        self.server, self.folder, self.seed = server, folder, seed
+    def __init__(self, server: Server, folder: Path, seed: int, level: str | None) -> None:
+        self.server, self.folder, self.seed, self.level = server, folder, seed, level
         self.dice = random.Random(f"{seed}/controller")
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self.lives: Counter[str] = Counter()
@@ -76,6 +92,7 @@ class Controller:
 
     def start(self, part: str, name: str) -> None:
         command = [sys.executable, str(PARTS), part, name, str(self.seed), str(self.folder)]
+        command += [self.level] if self.level else []
         with (self.folder / "stderr").open("ab") as stderr:
             self.processes[name] = subprocess.Popen(command, stderr=stderr)
 
@@ -177,7 +194,14 @@ class Controller:
             (self.folder / "abandon").touch()
             for process in self.processes.values():
                 process.wait(timeout=DRAIN_SECONDS)
+            if self.is_work_left(conn):
+                self.keep_upkeep(conn)
             conn.execute("select pgbaton.run_maintenance()")
+
+    def keep_upkeep(self, conn: psycopg.Connection[Any]) -> None:
+        """What the upkeep goes by, beside the history: to find out why jobs are left."""
+        row = conn.execute(UPKEEP).fetchone()
+        (self.folder / "left.json").write_text(json.dumps(row, indent=1))
 
     @staticmethod
     def is_work_left(conn: psycopg.Connection[Any]) -> bool:
@@ -197,9 +221,9 @@ class Controller:
         with psycopg.connect(self.server.dsn(), autocommit=True) as conn:
             assert_sound(conn)
             conn.execute("set jit = off")
-            rows = conn.execute(JOBS).fetchall()
+            rows = conn.execute(JOBS, [list(LIVE_AND_OPEN)]).fetchall()
         (self.folder / "jobs.json").write_text(json.dumps(rows))
-        return Run(kept_history(self.folder), self.crashes)
+        return Run(kept_history(self.folder), self.crashes, deadlocks_in(self.server))
 
     def stop(self) -> None:
         for process in self.processes.values():
@@ -207,21 +231,34 @@ class Controller:
             process.wait()
 
 
+def deadlocks_in(server: Server) -> str:
+    """Each with who waited for whom, and with what statements."""
+    log = (server.home / "server.log").read_text(errors="replace")
+    found = re.findall(
+        r"ERROR:  deadlock detected\n(?:.* (?:DETAIL|CONTEXT): .*\n|\t.*\n|.* HINT: .*\n)*", log
+    )
+    return "".join(found)
+
+
 def free_run(
     seconds: float,
     seed: int,
     *,
+    level: str | None = None,
     with_crashes: bool = True,
     keep: Path | None = None,
     install_into: Callable[[str], None] = lambda dsn: install(dsn),
 ) -> Run:
-    """Runs everything for so many seconds and a drain. The server is gone afterwards."""
+    """Runs everything for so many seconds and a drain. The server is gone afterwards.
+
+    level: the isolation level of all transactions; None is of each by chance.
+    """
     with (
         tempfile.TemporaryDirectory(prefix="pgbaton-history-") as place,
         temporary_server(settings=SETTINGS) as server,
     ):
         folder = Path(place)
-        controller = Controller(server, folder, seed)
+        controller = Controller(server, folder, seed, level)
         try:
             install_into(make_conninfo(server.dsn()))
             make_queues(server.dsn())
@@ -238,6 +275,7 @@ def free_run(
             controller.stop()
             if keep:
                 shutil.copytree(folder, keep, dirs_exist_ok=True)
+                shutil.copy(server.home / "server.log", keep)
 
 
 def kept_history(folder: Path) -> History:

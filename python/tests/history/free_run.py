@@ -30,14 +30,16 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--seconds", type=float, default=60, help="how long producers run")
     options.add_argument("--seed", type=int, default=random.randrange(10**6))
+    options.add_argument("--level", help="the isolation level of all transactions")
     options.add_argument("--keep", type=Path, help="copy the history to this folder")
     options.add_argument("--check", type=Path, help="run nothing, check the history of a folder")
     chosen = options.parse_args()
     if chosen.check:
         return say(kept_history(chosen.check))
     print(f"seed {chosen.seed}", flush=True)
-    done = free_run(chosen.seconds, chosen.seed, keep=chosen.keep)
+    done = free_run(chosen.seconds, chosen.seed, level=chosen.level, keep=chosen.keep)
     print(f"crashes: {dict(done.crashes)}")
+    print(done.deadlocks, end="")
     return say(done.history)
 
 

@@ -1,6 +1,7 @@
 """The processes of a free run: producers, workers, an operator and a probe.
 
-Run by controller.py as `parts.py PART NAME SEED FOLDER`. Every random choice of a process comes
+Run by controller.py as `parts.py PART NAME SEED FOLDER [LEVEL]`; all transactions have the
+isolation level, if one is given. Every random choice of a process comes
 from its own generator, seeded by the seed of the run and its name.
 """
 
@@ -32,7 +33,7 @@ TEMP = "temp"
 KEYS[TEMP] = [f"key {n}" for n in range(4)]
 # What a role with grants may work on; see controller.py, which makes it.
 NARROWED = ("block", "standard")
-ISOLATION = ["read committed"] * 4 + ["repeatable read"] * 2 + ["serializable"]
+LEVELS = ["read committed"] * 4 + ["repeatable read"] * 2 + ["serializable"]
 BACKLOG = 1_000  # jobs; producers wait above it
 
 
@@ -141,7 +142,7 @@ class Producer:
         # One key: two transactions that enqueue for several, call by call, may meet in a circle.
         queue = self.dice.choice(self.queues)
         key = self.dice.choice(KEYS[queue])
-        self.caller.begin(self.dice.choice(ISOLATION))
+        self.caller.begin(self.caller.level())
         for _ in range(self.dice.randint(1, 3)):
             self.dice.choice([self.one, self.batch, self.list])(queue, key)
         time.sleep(self.dice.choice([0, 0, 0.05, 0.3, 1.0]))
@@ -271,7 +272,7 @@ class Worker:
             )
 
     def within_transaction(self, ids: list[int], token: int) -> None:
-        self.caller.begin(self.dice.choice(ISOLATION))
+        self.caller.begin(self.caller.level())
         self.batch("complete_jobs", ids[: self.dice.randint(1, len(ids))], token)
         time.sleep(self.dice.choice([0, 0.05, 0.2]))
         self.caller.end(self.dice.choice(["commit", "commit", "rollback"]))
@@ -555,11 +556,11 @@ PARTS: dict[str, Callable[[Caller, random.Random], Any]] = {
 }
 
 
-def main(part: str, name: str, seed: str, folder: str) -> None:
+def main(part: str, name: str, seed: str, folder: str, level: str | None = None) -> None:
     caller = Caller(Path(folder), name)
     dice = random.Random(f"{seed}/{name}")
     if part != "probe":
-        caller.isolation = lambda: dice.choice(ISOLATION)
+        caller.level = lambda: level or dice.choice(LEVELS)
     if name.startswith(NARROWED_PROCESSES):
         caller.user = "narrowed"
     PARTS[part](caller, dice).run()

@@ -57,8 +57,8 @@ class Caller:
         self._conn: psycopg.Connection[Any] | None = None
         self._transactions = count()
         self.tx: str | None = None
-        # Chosen anew for each connection.
-        self.isolation: Callable[[], str] = lambda: "read committed"
+        # The isolation level, chosen anew for each connection.
+        self.level: Callable[[], str] = lambda: "read committed"
         self.user: str | None = None
 
     def is_over(self, what: str = "stop") -> bool:
@@ -149,7 +149,7 @@ class Caller:
             return self._conn  # never quietly another one within a transaction
         who = {"user": self.user} if self.user else {}
         while self._conn is None or self._conn.closed:
-            level = self.isolation().replace(" ", "\\ ")
+            level = self.level().replace(" ", "\\ ")
             try:
                 self._conn = psycopg.connect(
                     make_conninfo((self.folder / "dsn").read_text(), **who),

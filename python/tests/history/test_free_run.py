@@ -11,11 +11,11 @@ from free_run import report
 from proof import record
 
 
-def check(seconds: float, name: str) -> None:
+def check(seconds: float, name: str, level: str | None = None) -> None:
     seed = int(os.environ.get("PGBATON_SEED", random.randrange(10**6)))
-    done = free_run(seconds, seed)
+    done = free_run(seconds, seed, level=level)
     said = report(done.history)
-    assert not said, f"PGBATON_SEED={seed}\n{said}"
+    assert not said, f"PGBATON_SEED={seed}\n{said}\n{done.deadlocks}"
     assert done.history.claims
     assert done.crashes
     record(name, **done.figures())
@@ -24,6 +24,13 @@ def check(seconds: float, name: str) -> None:
 @pytest.mark.timeout(300)
 def test_a_short_run() -> None:
     check(12, "history_short")
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("level", ["repeatable read", "serializable"])
+def test_a_short_run_at_one_level(level: str) -> None:
+    """Nobody is there who sees more than a snapshot of its own."""
+    check(8, f"history_{level.replace(' ', '_')}", level)
 
 
 @pytest.mark.proof

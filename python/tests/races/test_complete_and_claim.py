@@ -194,8 +194,9 @@ def test_one_call_reads_no_more_than_the_two(
             db.rows("select pgbaton.complete_claim(%s)", left)
             assert job
     pairs = list(zip(costs["one"], costs["two"], strict=True))[1:]
-    # It passes the entries of the jobs that it has just ended, once.
-    assert any(one[0] <= two[0] * 1.01 + 2 and one[1] <= two[1] + size + 2 for one, two in pairs), (
+    # It looks at two sequences of its own; the batches of a pair are others, which lie in a page
+    # or two more or fewer. And it passes the entries of the jobs that it has just ended, once.
+    assert any(one[0] <= two[0] * 1.01 + 4 and one[1] <= two[1] + size + 2 for one, two in pairs), (
         pairs
     )
 

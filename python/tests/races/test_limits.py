@@ -1135,3 +1135,39 @@ def test_keys_that_wait_are_not_passed(db: Session, open_session: Open) -> None:
         read.append(after - before)
     # The upkeep by the way reads a few more or less; to pass the keys would be a thousand.
     assert read[1] <= read[0] + 200, read
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_claim_that_looks_again_gets_no_second_job_of_a_key(
+    db: Session, open_session: Open, sound: Sound, level: str
+) -> None:
+    """It sets a job of a paused key aside; meanwhile somebody leaves its key to the next claim."""
+    create(db, "singleton", "key_limit => 2")
+    db.enqueue("q", "paused")
+    mine, next_one = (db.enqueue("q", "k") for _ in range(2))
+    db.rows("select pgbaton.pause_key('q', 'paused')")
+    db.rows("""
+        create function public.wait_for_4711() returns trigger language plpgsql as $$
+        begin
+            perform pg_advisory_lock_shared(4711), pg_advisory_unlock_shared(4711);
+            return new;
+        end $$
+    """)
+    db.rows(
+        "create trigger set_aside before update on pgbaton.span for each row"
+        " when (old.ready and not new.ready and new.state = 'pending')"
+        " execute function public.wait_for_4711()"
+    )
+    try:
+        worker = open_session()
+        worker.rows(f"set default_transaction_isolation = '{level}'")
+        db.rows("select pg_advisory_lock(4711)")
+        claim = worker.start("select id from pgbaton.claim_job_batch('w', '{q}') order by id")
+        claim.until_blocked(db)
+        db.rows("select pgbaton._release_keys(array[q.id], '{k}') from pgbaton.queue as q")
+        db.rows("select pg_advisory_unlock(4711)")
+        assert claim.rows() == [(mine,)]
+    finally:
+        db.rows("drop function public.wait_for_4711() cascade")
+    assert list(db.claim("q")) == [next_one]
+    sound()

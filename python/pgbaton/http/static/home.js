@@ -17,8 +17,6 @@ let earliest = Infinity;
 let latest = []; // the queues as they were last seen
 let limits = null; // queue → its limits, of those that have some; null: they cannot be seen
 
-export const policyOf = (name) => latest.find((queue) => queue.queue === name)?.policy;
-
 // The latest point, and before it one every few seconds.
 function remember(series, queue, point) {
   const points = series.get(queue) ?? [];

@@ -3,7 +3,6 @@ import { $, clock, duration, el, jobLink, now, number, scrolling, setText, svg, 
 import { askJson, may } from "./gateway.js";
 import { jobButtons, pauseKeyButton } from "./acts.js";
 import { jsonView } from "./json.js";
-import { policyOf } from "./home.js";
 import { entryList } from "./lists.js";
 
 const KEYED = ["fifo", "singleton", "stately"];
@@ -45,7 +44,7 @@ async function auditOf(id, job) {
   return (await askJson(`/ui/audit?${new URLSearchParams({ job: id })}`)).rows;
 }
 
-function detail({ job, why, failed_at: failedAt, attempts, dependencies, isPaused, audit }) {
+function detail({ job, why, policy, failed_at: failedAt, attempts, dependencies, isPaused, audit }) {
   const headers = Object.entries(job.headers ?? {}).map(([name, value]) => `${name}: ${value}`).join(", ");
   const facts = [
     ["Queue", job.queue],
@@ -63,7 +62,7 @@ function detail({ job, why, failed_at: failedAt, attempts, dependencies, isPause
   for (const [name, value] of facts) {
     if (value !== null) list.append(el("dt", {}, name), el("dd", {}, value));
   }
-  const parts = [why === null ? null : el("p", { class: "why" }, why), actions(job, dependencies, isPaused), list];
+  const parts = [why === null ? null : el("p", { class: "why" }, why), actions(job, policy, dependencies, isPaused), list];
   parts.push(el("h3", {}, "Time"), ...timeBar(job, failedAt, attempts));
   parts.push(el("ol", { class: "history" }, ...happenings(job, failedAt)));
   parts.push(...others(dependencies, "It waits for", (one) => one.job_id === job.id, "waits_for"));
@@ -75,7 +74,7 @@ function detail({ job, why, failed_at: failedAt, attempts, dependencies, isPause
   return parts.filter(Boolean);
 }
 
-function actions(job, dependencies, isPaused) {
+function actions(job, policy, dependencies, isPaused) {
   const isDead = job.state === "failed" && job.finished_at === null;
   const state = job.state === "failed" && !isDead ? "given_up" : job.state;
   const waits = dependencies.some((one) => one.job_id === job.id && one.on_failed !== null && !one.is_settled);
@@ -83,7 +82,7 @@ function actions(job, dependencies, isPaused) {
   const buttons = jobButtons({ queue: job.queue, job_id: job.id, holds_key: job.holds_key, waits, is_later: isLater }, state);
   const call = isPaused ? "resume_key" : "pause_key";
   const isLive = job.finished_at === null && job.singleton_key !== null;
-  if (isLive && KEYED.includes(policyOf(job.queue)) && may(call, job.queue)) {
+  if (isLive && KEYED.includes(policy) && may(call, job.queue)) {
     buttons.push(pauseKeyButton(job.queue, job.singleton_key, isPaused));
   }
   return buttons.length === 0 ? null : el("p", { class: "tools" }, ...buttons);
