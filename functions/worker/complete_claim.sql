@@ -9,42 +9,31 @@ set jit = off
 as $$
 declare
     v_spans pgbaton.span[];
-    v_count integer := 0;
     v_allowed constant integer[] := case
         when pgbaton._has_grants() then pgbaton._allowed_queues('work')
     end;
 begin
     perform pgbaton._check_token(lease_token);
-    -- Until none is left: a span that was split while we waited for its lock lives on in other rows.
-    while exists (
-        select from pgbaton.span as s
-        where s.lease_token = complete_claim.lease_token
-            and (v_allowed is null or s.queue_id = any (v_allowed))
-        offset 0
-    ) loop
-        with held as materialized (
-            -- Found without order, or where the table seems to be empty all of the primary key would be read in order.
-            select s.lo, s.hi from pgbaton.span as s
-            where s.lease_token = complete_claim.lease_token
-                and (v_allowed is null or s.queue_id = any (v_allowed))
-            offset 0
-        ), locked as materialized (
-            -- In order, as all do who lock several spans.
-            select s.lo, s.hi from pgbaton.span as s
-            where s.lo = any (array(select h.lo from held as h)) and s.hi = any (array(select h.hi from held as h))
-                and s.lease_token is not distinct from complete_claim.lease_token
-            order by s.lo
-            for update
-        ), removed as (
-            delete from pgbaton.span as s
-            where s.lo = any (array(select l.lo from locked as l)) and s.hi = any (array(select l.hi from locked as l))
-            returning s.*
-        )
-        select coalesce(array_agg(r::pgbaton.span), '{}') into v_spans from removed as r;
-        perform pgbaton._finish(v_spans, 'completed');
-        v_count := v_count + (select coalesce(sum(s.hi - s.lo + 1), 0) from unnest(v_spans) as s);
+    loop
+        begin
+            v_spans := pgbaton._take_claim(lease_token, v_allowed);
+            -- A span that was split or extended while we waited for its lock lives on in other rows: all anew, as in
+            -- _carve.
+            exit when not exists (
+                select from pgbaton.span as s
+                where s.lease_token = complete_claim.lease_token
+                    and (v_allowed is null or s.queue_id = any (v_allowed))
+                offset 0
+            );
+            raise exception using errcode = 'PB000', message = 'a job moved meanwhile';
+        exception when sqlstate 'PB000' then
+            continue;
+        end;
     end loop;
-    return v_count;
+    if cardinality(v_spans) > 0 then
+        perform pgbaton._finish(v_spans, 'completed');
+    end if;
+    return (select coalesce(sum(s.hi - s.lo + 1), 0) from unnest(v_spans) as s);
 end;
 $$;
 comment on function pgbaton.complete_claim(bigint) is

@@ -19,14 +19,22 @@ begin
             return null;
         end if;
     elsif results is null and lease_token is not null and cardinality(job_ids) > 1 then
-        v_spans := pgbaton._complete_whole(job_ids, lease_token, wakes);
-        if v_spans[1].hi - v_spans[1].lo + 1 = cardinality(job_ids) then  -- one for all, as it is with small batches
-            return null;
-        elsif (select sum(s.hi - s.lo + 1) from unnest(v_spans) as s) = cardinality(job_ids) then
-            return null;
-        elsif v_spans is not null then
-            v_left := pgbaton._ids_outside(job_ids, v_spans);
-        end if;
+        begin
+            v_spans := pgbaton._complete_whole(job_ids, lease_token, wakes);
+            if v_spans[1].hi - v_spans[1].lo + 1 = cardinality(job_ids) then  -- one for all, as with small batches
+                return null;
+            elsif (select sum(s.hi - s.lo + 1) from unnest(v_spans) as s) = cardinality(job_ids) then
+                return null;
+            elsif v_spans is not null then
+                v_left := pgbaton._ids_outside(job_ids, v_spans);
+                if not pgbaton._lock_at_once(v_left) then
+                    raise exception using errcode = 'PB000', message = 'see _take_all';
+                end if;
+            end if;
+        exception when sqlstate 'PB000' then
+            v_spans := null;
+            v_left := job_ids;
+        end;
     end if;
     return v_spans || pgbaton._complete(v_left, lease_token, results, wakes);
 end;

@@ -3,21 +3,30 @@ returns void
 language plpgsql volatile
 as $$
 declare
-    v_seen record;
     v_locked record;
+    v_now_there record;
 begin
-    -- Until nothing new is seen: what claims, completions and the upkeep moved while we waited for their locks lives on
-    -- in other rows.
+    -- What claims, completions and the upkeep moved while we waited for their locks lives on in other rows. Then all
+    -- are let go and locked anew: who holds one of those may wait for another that we hold.
     loop
-        select count(*) as spans, sum(l.lo) as los, sum(l.hi) as his into v_locked
-        from (
-            select s.lo, s.hi from pgbaton.span as s
-            where s.queue_id = _lock_spans_of.queue_id
-            order by s.lo
-            for update
-        ) as l;
-        exit when v_locked is not distinct from v_seen;
-        v_seen := v_locked;
+        begin
+            select count(*) as spans, sum(l.lo) as los, sum(l.hi) as his into v_locked
+            from (
+                select s.lo, s.hi from pgbaton.span as s
+                where s.queue_id = _lock_spans_of.queue_id
+                order by s.lo
+                for update
+            ) as l;
+            select count(*) as spans, sum(s.lo) as los, sum(s.hi) as his into v_now_there
+            from pgbaton.span as s
+            where s.queue_id = _lock_spans_of.queue_id;
+            if v_locked is not distinct from v_now_there then
+                return;
+            end if;
+            raise exception using errcode = 'PB000', message = 'a span was moved meanwhile';
+        exception when sqlstate 'PB000' then
+            continue;
+        end;
     end loop;
 end;
 $$;

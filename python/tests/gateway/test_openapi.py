@@ -56,7 +56,7 @@ checks.positive_data_acceptance.expected-statuses = [200, 400, 401, 403, 404, 40
 
 
 @pytest.mark.proof
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_schemathesis_finds_nothing(gateway: Served, tmp_path: Path) -> None:
     """All but /listen, whose answer has no end."""
     config = tmp_path / "schemathesis.toml"

@@ -475,3 +475,98 @@ def test_replacing_jobs_and_retrying_failed_ones_of_their_keys(
     assert putting.refusal() is None
     assert retrying.refusal() in (None, "PB006")
     sound()
+
+
+# All spans of a queue -----------------------------------------------------------------------------
+def test_all_spans_of_a_queue_and_a_completion_of_one_that_moved_and_one_that_did_not(
+    db: Session, keys: Keys, gate: Session, first: Session, second: Session, sound: Sound
+) -> None:
+    """A span that moved while it was waited for is looked for again with nothing locked."""
+    without_order(db)
+    jobs = db.enqueue_batch("q", 3, list(keys))
+    worker, other = db.claim("q", 2), db.claim("q", 1)
+    moved, _, last = jobs
+    extend = "select verdict from pgbaton.extend_leases(array[%s], %s)"
+    first.begin()
+    first.rows(extend, moved, worker[moved])
+    gate.begin()
+    gate.rows(extend, last, other[last])
+    seizing = second.start("select pgbaton.set_fifo_mode('q', true)").until_blocked(first)
+    first.commit()
+    seizing.until_blocked(gate)
+    completing = first.start(
+        "select verdict from pgbaton.complete_jobs(%s, %s)", list(worker), worker[moved]
+    ).until_blocked(second)
+    gate.rollback()
+    assert completing.rows() == [("ok",), ("ok",)]
+    assert seizing.refusal() is None
+    assert db.complete(other) == ["ok"]
+    sound()
+
+
+OF_SEVERAL = {
+    "complete_jobs": "select from pgbaton.complete_jobs(%(jobs)s, %(token)s)",
+    "complete_claim": "select pgbaton.complete_claim(%(token)s)",
+    "complete_jobs with results": "select from pgbaton.complete_jobs(%(jobs)s, %(token)s,"
+    " array_fill('1'::jsonb, array[3]))",
+    "fail_jobs": "select from pgbaton.fail_jobs(%(jobs)s, '{a,b,c}', %(token)s)",
+    "release_jobs": "select from pgbaton.release_jobs(%(jobs)s, %(token)s)",
+    "extend_leases": "select from pgbaton.extend_leases(%(jobs)s, %(token)s)",
+    "start_jobs": "select from pgbaton.start_jobs(%(jobs)s, %(token)s)",
+    "cancel_jobs": "select pgbaton.cancel_jobs(job_ids => %(jobs)s)",
+    "mark_worker_unresponsive": "select pgbaton.mark_worker_unresponsive(%(worker)s)",
+    "reset_running_jobs": "select pgbaton.reset_running_jobs('q')",
+}
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+@pytest.mark.parametrize("call", OF_SEVERAL)
+def test_a_call_for_several_jobs_of_which_one_moves_and_a_completion(
+    db: Session,
+    keys: Keys,
+    gate: Session,
+    first: Session,
+    second: Session,
+    sound: Sound,
+    call: str,
+    ordered: bool,
+) -> None:
+    if not ordered:
+        without_order(db)
+    jobs = db.enqueue_batch("q", 3, list(keys))
+    held = db.claim("q")
+    moved, stays, last = jobs
+    token = held[moved]
+    extend = "select verdict from pgbaton.extend_leases(array[%s], %s)"
+    first.begin()
+    first.rows(extend, moved, token)
+    gate.begin()
+    gate.rows(extend, last, token)
+    taking = second.start(
+        OF_SEVERAL[call], jobs=jobs, token=token, worker=f"worker {db.pid}"
+    ).until_blocked(first)
+    first.commit()
+    taking.until_settled()
+    completing = first.start(
+        "select verdict from pgbaton.complete_jobs(%s, %s)", [moved, stays], token
+    ).until_settled()
+    gate.rollback()
+    assert (taking.refusal(), completing.refusal()) == (None, None)
+    sound()
+
+
+@pytest.mark.parametrize("call", ["mark_worker_unresponsive", "reset_running_jobs"])
+def test_a_job_that_is_extended_while_all_of_its_worker_are_taken(
+    db: Session, keys: Keys, first: Session, second: Session, sound: Sound, call: str
+) -> None:
+    """It is in another row then, and is taken as well."""
+    without_order(db)
+    jobs = db.enqueue_batch("q", 3, list(keys))
+    held = db.claim("q")
+    first.begin()
+    first.rows("select from pgbaton.extend_leases(array[%s], %s)", jobs[0], held[jobs[0]])
+    taking = second.start(OF_SEVERAL[call], worker=f"worker {db.pid}").until_blocked(first)
+    first.commit()
+    assert taking.one() == 3
+    assert db.rows("select id from pgbaton.live_jobs where state = 'active'") == []
+    sound()
