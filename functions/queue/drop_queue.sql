@@ -20,10 +20,8 @@ begin
     where (pgbaton._live_span(w.parent_id)).queue_id = v_queue.id;
     perform pgbaton._leave_parents(v_waits.queue_ids, v_waits.parent_ids);
     -- What of its days is left in job and job_history belongs to nobody then, and goes with its day.
-    -- Until none is left: a span that was split while we waited for its lock lives on in other rows.
-    while exists (select from pgbaton.span as s where s.queue_id = v_queue.id) loop
-        delete from pgbaton.span as s where s.queue_id = v_queue.id;
-    end loop;
+    perform pgbaton._lock_spans_of(v_queue.id);
+    delete from pgbaton.span as s where s.queue_id = v_queue.id;
     delete from pgbaton.baton_release as r where r.queue_id = v_queue.id and r.parent_id is null;
     delete from pgbaton.paused_key as k where k.queue_id = v_queue.id;
     delete from pgbaton.dedup as d where d.queue_id = v_queue.id;

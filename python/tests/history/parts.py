@@ -492,7 +492,8 @@ class Keeper:
 
 # Jobs that nothing but a claim is missing to run, or that run under an ended lease. Left out:
 # queues with limits, queues and keys that are paused, keys that a job holds which waits for its
-# time or failed, and those of which a producer or a deciding worker is still open.
+# time or failed, and those of which a producer or a deciding worker is still open. Those that wait
+# for jobs, or were set aside, have no time to which they wait.
 PROBE = """
     with line as (
         select q.name as queue, q.policy, q.is_limited, s.* from pgbaton.span as s
@@ -502,7 +503,11 @@ PROBE = """
         case
             when l.ready then 'ready'
             when l.state in ('active', 'cancelling') then 'lease ended'
+            when exists (
+                select from pgbaton.job_wait as w where w.child_id between l.lo and l.hi
+            ) then 'what it waits for has ended'
             when l.state = 'waiting' then 'nobody holds the key'
+            when l.run_at is null then 'set aside'
             else 'due'
         end
     from line as l
@@ -510,11 +515,18 @@ PROBE = """
         (l.ready and not l.is_limited)
         or (l.state in ('active', 'cancelling') and l.lease_until < clock_timestamp())
         or (l.state in ('pending', 'retry', 'unknown_retry') and not coalesce(l.ready, false)
-            and l.run_at < clock_timestamp()
+            and coalesce(l.run_at < clock_timestamp(), true)
             and not exists (
                 select from pgbaton.paused_key as p
                 where p.queue_id = l.queue_id and p.singleton_key = l.singleton_key
             ))
+        or (l.state = 'pending' and l.run_at = 'infinity' and exists (
+            select from pgbaton.job_wait as w
+            where w.child_id between l.lo and l.hi and w.level = 0 and not exists (
+                select from pgbaton.span as p
+                where pgbaton._covers(p.lo, p.hi, w.parent_id)
+            )
+        ))
         or (l.state = 'waiting' and not l.is_limited and not exists (
             select from pgbaton.span as h
             where h.queue_id = l.queue_id and h.held_key = l.singleton_key

@@ -477,33 +477,7 @@ def test_replacing_jobs_and_retrying_failed_ones_of_their_keys(
     sound()
 
 
-# All spans of a queue -----------------------------------------------------------------------------
-def test_all_spans_of_a_queue_and_a_completion_of_one_that_moved_and_one_that_did_not(
-    db: Session, keys: Keys, gate: Session, first: Session, second: Session, sound: Sound
-) -> None:
-    """A span that moved while it was waited for is looked for again with nothing locked."""
-    without_order(db)
-    jobs = db.enqueue_batch("q", 3, list(keys))
-    worker, other = db.claim("q", 2), db.claim("q", 1)
-    moved, _, last = jobs
-    extend = "select verdict from pgbaton.extend_leases(array[%s], %s)"
-    first.begin()
-    first.rows(extend, moved, worker[moved])
-    gate.begin()
-    gate.rows(extend, last, other[last])
-    seizing = second.start("select pgbaton.set_fifo_mode('q', true)").until_blocked(first)
-    first.commit()
-    seizing.until_blocked(gate)
-    completing = first.start(
-        "select verdict from pgbaton.complete_jobs(%s, %s)", list(worker), worker[moved]
-    ).until_blocked(second)
-    gate.rollback()
-    assert completing.rows() == [("ok",), ("ok",)]
-    assert seizing.refusal() is None
-    assert db.complete(other) == ["ok"]
-    sound()
-
-
+# Jobs that move while they are waited for ---------------------------------------------------------
 OF_SEVERAL = {
     "complete_jobs": "select from pgbaton.complete_jobs(%(jobs)s, %(token)s)",
     "complete_claim": "select pgbaton.complete_claim(%(token)s)",
@@ -516,6 +490,9 @@ OF_SEVERAL = {
     "cancel_jobs": "select pgbaton.cancel_jobs(job_ids => %(jobs)s)",
     "mark_worker_unresponsive": "select pgbaton.mark_worker_unresponsive(%(worker)s)",
     "reset_running_jobs": "select pgbaton.reset_running_jobs('q')",
+    "set_fifo_mode": "select pgbaton.set_fifo_mode('q', not %(ordered)s)",
+    "set_queue_limits": "select pgbaton.set_queue_limits('q', max_running => 9)",
+    "drop_queue": "select pgbaton.drop_queue('q', true)",
 }
 
 
@@ -531,6 +508,7 @@ def test_a_call_for_several_jobs_of_which_one_moves_and_a_completion(
     call: str,
     ordered: bool,
 ) -> None:
+    """It is looked for again with nothing else in hand."""
     if not ordered:
         without_order(db)
     jobs = db.enqueue_batch("q", 3, list(keys))
@@ -543,7 +521,7 @@ def test_a_call_for_several_jobs_of_which_one_moves_and_a_completion(
     gate.begin()
     gate.rows(extend, last, token)
     taking = second.start(
-        OF_SEVERAL[call], jobs=jobs, token=token, worker=f"worker {db.pid}"
+        OF_SEVERAL[call], jobs=jobs, token=token, worker=f"worker {db.pid}", ordered=ordered
     ).until_blocked(first)
     first.commit()
     taking.until_settled()
