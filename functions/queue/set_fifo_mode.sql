@@ -22,10 +22,10 @@ begin
     if enabled then
         perform pgbaton._put_in_order(v_queue);
     else
-        if v_queue.is_limited then
-            perform pgbaton._drop_key_limit(v_queue);
-        end if;
         perform pgbaton._give_up_order(v_queue, coalesce(force, false));
+        if v_queue.is_limited then
+            perform pgbaton._drop_key_limit(v_queue);  -- it writes the queue, which who fails a job locks after the job
+        end if;
     end if;
     update pgbaton.queue as q
     set policy = case when enabled then 'fifo'::pgbaton.queue_policy else 'standard' end

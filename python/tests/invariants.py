@@ -73,6 +73,10 @@ RULES: dict[str, LiteralString] = {
             when q.policy = 'fifo' and s.state <> 'waiting'
                 and (s.state <> 'failed' or q.on_exhausted = 'block') then s.singleton_key
         end
+        -- The next claim has those that failed let go of their keys.
+        and not (s.state = 'failed' and exists (
+            select from pgbaton.baton_release as r where r.queue_id = s.queue_id and r.singleton_key is null
+        ))
     """,
     "of the policies singleton and stately whoever runs or may run holds its key": """
         select s.lo, s.state, s.held_key from pgbaton.span as s

@@ -222,6 +222,9 @@ def test_a_producer_of_several_calls_beside_a_queue_that_is_to_go_on(
     producer.never_waits()
     producer.enqueue("q", "b")
     producer.commit()
-    assert change.refusal() is None
+    refused = change.refusal()
+    if level == "serializable" and refused == "40001":
+        refused = operator.refusal("select pgbaton.update_queue('q', on_exhausted => 'continue')")
+    assert refused is None
     assert len(work(db)) == 3
     sound()
