@@ -75,7 +75,8 @@ RULES: dict[str, LiteralString] = {
         end
         -- The next claim has those that failed let go of their keys.
         and not (s.state = 'failed' and exists (
-            select from pgbaton.baton_release as r where r.queue_id = s.queue_id and r.singleton_key is null
+            select from pgbaton.baton_release as r
+            where r.queue_id = s.queue_id and r.singleton_key is null
         ))
     """,
     "of the policies singleton and stately whoever runs or may run holds its key": """
