@@ -548,3 +548,20 @@ def test_a_job_that_is_extended_while_all_of_its_worker_are_taken(
     assert taking.one() == 3
     assert db.rows("select id from pgbaton.live_jobs where state = 'active'") == []
     sound()
+
+
+def test_a_queue_with_limits_that_is_put_out_of_order_and_a_failure(
+    db: Session, keys: Keys, gate: Session, first: Session, second: Session, sound: Sound
+) -> None:
+    """Who fails a job locks it, then its queue."""
+    db.rows("select pgbaton.set_queue_limits('q', max_running => 9)")
+    one, other = db.enqueue_batch("q", 2, [keys.low, keys.high])
+    held = db.claim("q")
+    gate.begin()
+    gate.rows("select from pgbaton.extend_leases(array[%s], %s)", one, held[one])
+    seizing = first.start("select pgbaton.set_fifo_mode('q', false)").until_blocked(gate)
+    failing = second.start("select pgbaton.fail_job(%s, 'no', %s)", other, held[other])
+    failing.until_settled()
+    gate.rollback()
+    assert (seizing.refusal(), failing.refusal()) == (None, None)
+    sound()
