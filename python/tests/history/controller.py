@@ -30,7 +30,12 @@ PARTS = Path(__file__).with_name("parts.py")
 WORKERS, PRODUCERS = 4, 3
 DRAIN_SECONDS = 60
 # No fsync: processes are killed, the machine is not. A commit waits for its WAL to be written.
-SETTINGS = {"synchronous_commit": "on", "full_page_writes": "on", "log_min_messages": "error"}
+SETTINGS = {
+    "synchronous_commit": "on",
+    "full_page_writes": "on",
+    "log_min_messages": "error",
+    "max_pred_locks_per_transaction": "1024",  # as docs/errors.md advises for SERIALIZABLE
+}
 JOBS = """
     select j.id, q.name, j.singleton_key, j.payload ->> 'uid', p.state::text, p.attempt, p.places,
         case when p.state = any (%s::pgbaton.job_state[]) then pgbaton.why_not_running(j.id) end
