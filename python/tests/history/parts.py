@@ -447,8 +447,11 @@ class Keeper:
         for step in (self.resume, self.make, self.open):
             while not self.caller.is_over("abandon"):
                 with suppress(Lost):
-                    with suppress(Refused):
+                    try:
                         step()
+                    except Refused as refused:
+                        if refused.sqlstate == "40001":
+                            continue
                     break
 
     def about(self, name: str, call: LiteralString, queue: str = TEMP) -> None:
