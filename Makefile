@@ -62,7 +62,7 @@ test: tools ## run test-sql and test-python
 test-sql: $(VENV)/.dev build ## run the pgTAP files on every PostgreSQL found here
 	@$(call timed,test-sql,$(PY) pgtap/run.py)
 
-coverage: $(VENV)/.dev build profiler ## statement coverage of the PL/pgSQL functions by the pgTAP files
+coverage: $(VENV)/.dev build profiler ## statement coverage of the PL/pgSQL functions
 	@$(call timed,coverage,$(PY) pgtap/coverage.py)
 
 test-python: tools $(VENV)/.dev build/node build/axe ## run pytest without the Spark tests

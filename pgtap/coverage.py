@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""Statement coverage of every PL/pgSQL function over the whole pgTAP run: `make coverage`.
+"""Statement coverage of every PL/pgSQL function by the tests: `make coverage`.
 
     pgtap/coverage.py [--bindir DIR] [-j N]
 
 The profiler of plpgsql_check counts; its counts survive the rollback at the end of a test file.
 It needs a server that has plpgsql_check (Debian: postgresql-15-plpgsql-check).
 
-Prints each function, each statement that never ran, and the total. `uncovered.txt` says why a
-statement may stay uncovered: function # first line of the statement # reason. Of equal lines in a
-function the second one ends in (2), and so on. Exit code 1 if a test fails, a statement has no
-reason, a reason has no statement, or the total is below 95 %.
+Runs all pgTAP files and prints each function and the total; then the Python tests with several
+sessions, in python/tests/races and python/tests/security, and prints each statement that neither
+ran. `uncovered.txt` says why a statement may: function # first line of the statement # reason. Of
+equal lines in a function the second one ends in (2), and so on. Exit code 1 if a pgTAP test fails,
+such a statement has no reason, a reason has no statement, or pgTAP alone runs less than 95 %.
 Functions of LANGUAGE sql are one statement each and are not counted.
 """
 
@@ -18,7 +19,9 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import subprocess
 import sys
+import tempfile
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,30 +31,20 @@ import run
 
 from pgbaton import embedded
 
+sys.path.append(str(run.ROOT / "python" / "tests"))
+import profiled
+
 REASONS = run.PGTAP / "uncovered.txt"
 FIGURES = run.ROOT / "build" / "proof" / "coverage.json"
 WANTED = 95.0
-PROFILER = {
-    "shared_preload_libraries": "plpgsql,plpgsql_check",
-    "plpgsql_check.profiler": "on",
-}
-# Without blocks, which run nothing themselves, and the return that each function ends with unsaid.
-STATEMENTS = """
-select coalesce(
-    jsonb_agg(jsonb_build_array(f.name, s.stmtid, f.lines[s.lineno], s.exec_stmts)), '[]'
-)
-from (
-    select p.oid, p.proname as name, string_to_array(p.prosrc, E'\\n') as lines
-    from pg_proc as p inner join pg_language as l on l.oid = p.prolang
-    where p.pronamespace = 'pgbaton'::regnamespace and l.lanname = 'plpgsql'
-) as f
-cross join lateral tap.plpgsql_profiler_function_statements_tb(f.oid) as s
-where s.stmtname <> 'statement block' and s.lineno > 0;
-select tap.plpgsql_profiler_reset(p.oid) from pg_proc as p
-where p.pronamespace = 'pgbaton'::regnamespace and p.prolang = (
-    select oid from pg_language where lanname = 'plpgsql'
-) \\g /dev/null
-"""
+# As psql prints it, and counted from zero for the next file.
+STATEMENTS = f"""
+select coalesce(jsonb_agg(jsonb_build_array(r.name, r.stmtid, r.line, r.exec_stmts)), '[]')
+from ({profiled.STATEMENTS}) as r;
+{profiled.RESET} \\g /dev/null
+"""  # noqa: S608
+# Tests with several sessions, and with roles and clocks that no pgTAP file has.
+SEVERAL_SESSIONS = ("python/tests/races", "python/tests/security")
 
 
 @dataclass(frozen=True, order=True)
@@ -69,7 +62,10 @@ class Counts:
         self._lock = Lock()
 
     def look(self, target: run.Target, database: str) -> None:
-        rows = json.loads(target.query(database, STATEMENTS))
+        self.add(json.loads(target.query(database, STATEMENTS)))
+
+    def add(self, rows: list[tuple[str, int, str, int]]) -> None:
+        """Adds what one database counted."""
         seen: Counter[tuple[str, str]] = Counter()
         with self._lock:
             for function, number, line, runs in sorted(rows):
@@ -78,6 +74,15 @@ class Counts:
                 if seen[function, text] > 1:
                     text += f" ({seen[function, text]})"
                 self.runs[Statement(function, number, text)] += runs
+
+    def covered(self) -> int:
+        return sum(runs > 0 for runs in self.runs.values())
+
+    def percent(self) -> float:
+        return 100 * self.covered() / len(self.runs)
+
+    def __str__(self) -> str:
+        return f"{self.covered()}/{len(self.runs)} statements"
 
     def uncovered(self) -> list[Statement]:
         return sorted(s for s, runs in self.runs.items() if runs == 0)
@@ -90,6 +95,25 @@ def find_bindir() -> embedded.Bindir:
         if config.exists() and any((folder / "plpgsql_check.so").exists() for folder in libraries):
             return bindir
     sys.exit("no server with plpgsql_check: apt-get install postgresql-15-plpgsql-check")
+
+
+def count_several_sessions(bindir: embedded.Bindir, jobs: int, counts: Counts) -> None:
+    """Runs the tests of SEVERAL_SESSIONS under the profiler.
+
+    It costs time and reads, so a test that bounds those may fail here: `make test-python` judges.
+    """
+    with tempfile.TemporaryDirectory(prefix="pgbaton-profile-") as folder:
+        surroundings = {
+            **os.environ,
+            "PGBATON_TEST_DB": "embedded",
+            "PGBATON_PG_BINDIR": str(bindir.path),
+            "PGBATON_PROFILE": folder,
+        }
+        options = ["-m", "not proof", "-q", "-n", str(jobs), "--dist", "loadfile"]
+        command = [sys.executable, "-m", "pytest", *SEVERAL_SESSIONS, *options]
+        subprocess.run(command, cwd=run.ROOT, env=surroundings, check=False)
+        for file in Path(folder).iterdir():
+            counts.add(json.loads(file.read_text("utf-8")))
 
 
 def read_reasons(path: Path) -> dict[tuple[str, str], str]:
@@ -110,13 +134,15 @@ def report(counts: Counts) -> float:
         by_function[statement.function].append(runs > 0)
     for function, ran in sorted(by_function.items()):
         print(f"{100 * sum(ran) / len(ran):6.1f} %  {sum(ran):3}/{len(ran):<3}  {function}")
-    covered = sum(runs > 0 for runs in counts.runs.values())
-    total = len(counts.runs)
+    print(f"{counts.percent():6.1f} %  {counts} of {len(by_function)} functions")
+    return counts.percent()
+
+
+def note_figures(counts: Counts) -> None:
+    """For the summary of `make proof`."""
     FIGURES.parent.mkdir(parents=True, exist_ok=True)
-    FIGURES.write_text(json.dumps({"statements": total, "statements_covered": covered}) + "\n")
-    percent = 100 * covered / total
-    print(f"{percent:6.1f} %  {covered}/{total} statements of {len(by_function)} functions")
-    return percent
+    figures = {"statements": len(counts.runs), "statements_covered": counts.covered()}
+    FIGURES.write_text(json.dumps(figures) + "\n")
 
 
 def judge(uncovered: list[Statement], reasons: dict[tuple[str, str], str]) -> list[str]:
@@ -144,16 +170,19 @@ def main() -> int:
     args = run.parse_args(["-j", str(asked.jobs), "--timeout", "600"])
     args.facts = run.facts()
     counts = Counts()
-    with run.throw_away(bindir, PROFILER) as target:
+    with run.throw_away(bindir, profiled.SETTINGS) as target:
         results = run.run_target(target, run.collect([run.PGTAP], ""), args, counts.look)
     for result in results:
         run.report(result, verbose=False)
     percent = report(counts)
+    count_several_sessions(bindir, asked.jobs, counts)
+    print(f"{counts.percent():6.1f} %  {counts} with the tests of several sessions")
+    note_figures(counts)
     problems = judge(counts.uncovered(), read_reasons(REASONS))
     if any(result.count("failed") for result in results):
         problems.append("a test failed")
     if percent < WANTED:
-        problems.append(f"{percent:.1f} % is below {WANTED:g} %")
+        problems.append(f"{percent:.1f} % in pgTAP is below {WANTED:g} %")
     print(*problems, sep="\n", file=sys.stderr)
     return 1 if problems else 0
 

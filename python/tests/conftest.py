@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, LiteralString
 
+import profiled
 import psycopg
 import pytest
 from invariants import assert_sound, empty, empty_public
@@ -44,7 +45,7 @@ def server_dsn() -> Iterator[str]:
         with docker_dsn() as dsn:
             yield dsn
     elif kind == "embedded":
-        with temporary_server() as server:
+        with temporary_server(settings=profiled.settings()) as server:
             yield server.dsn(tcp=True)
     else:
         raise ValueError(f"PGBATON_TEST_DB is {kind}: use auto, dsn, docker or embedded")
@@ -63,6 +64,11 @@ def run_as_admin(server: str, statement: LiteralString, *names: str) -> None:
         conn.execute(sql.SQL(statement).format(*map(sql.Identifier, names)))
 
 
+def drop_database(server: str, name: str) -> None:
+    profiled.save(server, name)
+    run_as_admin(server, "drop database {} with (force)", name)
+
+
 @pytest.fixture(scope="session")
 def template(server_dsn: str) -> Iterator[str]:
     """The name of a database with pgbaton installed, to be copied."""
@@ -70,7 +76,7 @@ def template(server_dsn: str) -> Iterator[str]:
     run_as_admin(server_dsn, "create database {}", name)
     install(make_conninfo(server_dsn, dbname=name))
     yield name
-    run_as_admin(server_dsn, "drop database {}", name)
+    drop_database(server_dsn, name)
 
 
 @pytest.fixture(scope="session")
@@ -79,7 +85,7 @@ def reused_dsn(server_dsn: str, template: str) -> Iterator[str]:
     name = f"{template}_reused"
     run_as_admin(server_dsn, "create database {} template {}", name, template)
     yield make_conninfo(server_dsn, dbname=name)
-    run_as_admin(server_dsn, "drop database {} with (force)", name)
+    drop_database(server_dsn, name)
 
 
 @pytest.fixture
@@ -95,7 +101,7 @@ def make_database(server_dsn: str) -> Iterator[Callable[[str], str]]:
 
     yield make
     for name in made:
-        run_as_admin(server_dsn, "drop database {} with (force)", name)
+        drop_database(server_dsn, name)
 
 
 @pytest.fixture
@@ -120,13 +126,10 @@ def conn(dsn: str) -> Iterator[psycopg.Connection[Any]]:
 @pytest.fixture(scope="session")
 def races_dsn(server_dsn: str, template: str) -> Iterator[str]:
     """One database for all races: making one takes longer than most of them."""
-    name = sql.Identifier(template + "_races")
-    with psycopg.connect(server_dsn, autocommit=True) as conn:
-        conn.execute(
-            sql.SQL("create database {} template {}").format(name, sql.Identifier(template))
-        )
-        yield make_conninfo(server_dsn, dbname=template + "_races")
-        conn.execute(sql.SQL("drop database {} with (force)").format(name))
+    name = f"{template}_races"
+    run_as_admin(server_dsn, "create database {} template {}", name, template)
+    yield make_conninfo(server_dsn, dbname=name)
+    drop_database(server_dsn, name)
 
 
 @pytest.fixture

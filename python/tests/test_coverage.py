@@ -65,6 +65,7 @@ def test_the_total_and_its_figures(
         counts.runs[coverage.Statement("_a", number, f"line {number}")] = runs
     counts.runs[coverage.Statement("_b", 1, "return;")] = 0
     assert coverage.report(counts) == 60
+    coverage.note_figures(counts)
     assert (tmp_path / "proof" / "coverage.json").read_text() == (
         '{"statements": 5, "statements_covered": 3}\n'
     )

@@ -217,3 +217,29 @@ def test_a_baton_that_waited_for_its_producer_is_passed_on_by_any_claim(
     else:
         assert list(worker.claim("q")) == [job]
     sound()
+
+
+@pytest.mark.parametrize("level", ["repeatable read", "serializable"])
+def test_calls_that_must_see_all_jobs_of_a_queue(
+    db: Session, open_session: Open, level: str
+) -> None:
+    """They fail before they write, and an unknown queue stays unknown."""
+    db.rows("select pgbaton.create_fifo_queue('q')")
+    calls = [
+        "select pgbaton.set_fifo_mode('q', false)",
+        "select pgbaton.set_queue_limits('q', max_running => 1)",
+        "select pgbaton.drop_queue('q', true)",
+    ]
+    for call in calls:
+        old = open_session()
+        old.begin_with_snapshot(level)
+        db.enqueue("q", "k")
+        assert old.refusal(call) == "40001", call
+        old.rollback()
+        old.begin(level)
+        assert old.refusal(call) is None, call
+        old.rollback()
+    old = open_session()
+    old.begin_with_snapshot(level)
+    assert old.refusal("select pgbaton.enqueue_job('unknown')") == "PB001"
+    old.rollback()

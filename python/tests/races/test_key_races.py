@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import LiteralString
+from typing import Any, LiteralString
 
 import pytest
 from sessions import Clock, Session
@@ -637,3 +637,39 @@ def test_a_batch_of_neighbours_is_enqueued_while_the_holder_finishes(
     assert ran == (following if producer_end == "commit" else [])
     assert db.rows("select * from pgbaton.baton_release") == []
     sound()
+
+
+@pytest.mark.parametrize("how", ["commit", "rollback"])
+@pytest.mark.parametrize("who_waits", ["fail_job", "retry_job"])
+def test_of_two_that_want_to_be_retried_one_stands_there(
+    db: Session, open_session: Open, sound: Sound, who_waits: str, how: str
+) -> None:
+    """Of stately one job of a key waits for its retry; neither call sees the other one."""
+    db.rows("select pgbaton.create_queue('q', 'stately', max_attempts => 5)")
+    failed = db.enqueue("q", HOT)
+    db.rows("select pgbaton.fail_job(%s, 'no', %s, false)", failed, db.claim("q")[failed])
+    running = db.enqueue("q", HOT)
+    ((_, token),) = db.claim("q").items()
+    calls: dict[str, tuple[LiteralString, Any]] = {
+        "fail_job": ("select pgbaton.fail_job(%s, 'no', %s)", (running, token)),
+        "retry_job": ("select pgbaton.retry_job('q', %s)", (failed,)),
+    }
+    waiting_call, waiting_args = calls.pop(who_waits)
+    ((call, args),) = calls.values()
+    first = open_session()
+    first.begin()
+    first.rows(call, *args)
+    second = open_session().start(waiting_call, *waiting_args).until_blocked(first)
+    first.end(how)
+    if who_waits == "fail_job":
+        assert second.one() == ("failed" if how == "commit" else "retry")
+    else:
+        assert second.refusal() == ("PB006" if how == "commit" else None)
+    sound()
+    state = "select (pgbaton.get_job(%s)).state::text"
+    assert (db.one(state, failed), db.one(state, running)) == {
+        ("fail_job", "commit"): ("retry", "failed"),
+        ("fail_job", "rollback"): ("failed", "retry"),
+        ("retry_job", "commit"): ("failed", "retry"),
+        ("retry_job", "rollback"): ("waiting", "active"),
+    }[who_waits, how]

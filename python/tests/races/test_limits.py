@@ -1171,3 +1171,23 @@ def test_a_claim_that_looks_again_gets_no_second_job_of_a_key(
         db.rows("drop function public.wait_for_4711() cascade")
     assert list(db.claim("q")) == [next_one]
     sound()
+
+
+def test_two_claims_beside_a_limit_that_was_lowered(
+    db: Session, open_session: Open, sound: Sound
+) -> None:
+    """Who cannot look at the places above it, since another claim does, starts nothing."""
+    create(db, "standard", "max_running => 4")
+    fill(db, 8)
+    first = db.claim("q", 4)
+    db.rows("select pgbaton.set_queue_limits('q', max_running => 2)")
+    db.complete(dict(list(first.items())[:3]))
+    one, two = open_session(), open_session()
+    two.never_waits()
+    one.begin()
+    assert len(one.claim("q", 1)) == 1
+    assert two.claim("q", 1) == {}
+    one.rollback()
+    assert len(two.claim("q", 3)) == 1
+    assert running(db) == used(db) == 2
+    sound()

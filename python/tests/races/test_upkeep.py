@@ -143,6 +143,24 @@ def test_a_table_that_somebody_has_locked(
         record("upkeep_beside_locks", tables=len(tables), steps=len(needs))
 
 
+@pytest.mark.parametrize("table", ["baton_release", "queue_grant", "watermark"])
+def test_what_tells_where_upkeep_stands_is_locked(
+    neglected: Session, open_session: Open, table: str
+) -> None:
+    """Released keys, who may hear of what, and when upkeep ran: it is done all the same."""
+    db, other = neglected, open_session()
+    db.rows("set statement_timeout = '15s'")
+    other.begin()
+    other.rows(f"lock table only pgbaton.{table} in access exclusive mode")  # type: ignore[arg-type]
+    done = db.one("select pgbaton.run_maintenance(once_a_minute => true)")
+    assert "skipped" not in done
+    assert {error[:5] for error in done.get("failed", {}).values()} <= {"55P03"}
+    assert ("released keys" in done.get("failed", {})) == (table == "baton_release")
+    other.rollback()
+    again = db.one("select pgbaton.run_maintenance()")
+    assert "failed" not in again
+
+
 @pytest.mark.parametrize("code", ["P0001", "23505", "22P02", "XX000", "PB002"])
 def test_a_table_that_refuses_to_be_written(
     neglected: Session, poison: Poison, needs: dict[str, set[str]], code: str
