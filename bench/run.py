@@ -531,6 +531,7 @@ def limits(bench: Bench) -> bool:
     """What limits of a key and jobs that wait for jobs cost beside the same without."""
     loads = {
         "key_limit_8": (partial(limit_loads.key_limit, bench, drain_together), 1 / 0.8),
+        "max_running_4_of_16_workers": (partial(limit_loads.max_running, bench), 1 / 0.7),
         "small_tenants_beside_a_large_one": (partial(limit_loads.tenants, bench), 1.2),
         "last_completion_of_a_fan_in": (partial(limit_loads.fan_in, bench), 2),
     }

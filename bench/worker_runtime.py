@@ -162,6 +162,35 @@ def one_at_a_time(runtime: str, dsn: str, jobs: int) -> float:
     return asyncio.run(RUNTIMES[runtime](dsn, jobs))  # type: ignore[arg-type]
 
 
+# Several workers, one job each at a time
+
+
+async def _rate_of_several(dsn: str, queue: str, workers: int, jobs: int, seconds: float) -> float:
+    watch = Stopwatch(jobs)
+    several = [Worker(dsn, worker_id=f"worker {n}", capacity=1) for n in range(workers)]
+
+    async def handle(job: RunningJob) -> None:
+        await asyncio.sleep(seconds)
+        watch.tick()
+
+    for worker in several:
+        worker.handler(queue)(handle)
+    with Client(dsn) as client:
+        client.enqueue_batch(queue, ({"i": i} for i in range(jobs)))
+    runs = [asyncio.create_task(worker.run_async()) for worker in several]
+    await watch.done.wait()
+    for worker in several:
+        worker.stop()
+    await asyncio.gather(*runs)
+    return watch.per_second
+
+
+def rate_of_several(dsn: str, queue: str, workers: int, jobs: int, seconds: float) -> float:
+    """Jobs a second of workers with handlers that take so long, from the first end to the last."""
+    logging.disable(logging.WARNING)
+    return asyncio.run(_rate_of_several(dsn, queue, workers, jobs, seconds))
+
+
 # Waking up
 
 
