@@ -10,7 +10,7 @@ as $$
 declare
     v_now constant timestamptz := pgbaton._now();
 begin
-    perform pgbaton._forget_runs(pgbaton._old_runs(v_now));
+    perform pgbaton._forget_runs(v_now, pgbaton._old_runs(v_now));
     return pgbaton._drop_chunks(pgbaton._old_chunks(v_now));
 end;
 $$;

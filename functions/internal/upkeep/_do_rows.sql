@@ -11,7 +11,7 @@ begin
         when 'blocks of long ago' then delete from pgbaton.key_block as b where b.job_id = any (names::bigint[]);
         when 'dedup ids' then perform pgbaton._forget_dedup_ids(at, names);
         when 'rows staged by Spark' then perform pgbaton._drop_chunks(names);
-        when 'runs of Spark' then perform pgbaton._forget_runs(names);
+        when 'runs of Spark' then perform pgbaton._forget_runs(at, names);
         when 'sleepers that are gone' then delete from pgbaton.sleeper as s where s.id = any (names::bigint[]);
         -- Each start of a worker may bring a new name.
         when 'workers' then
@@ -20,7 +20,7 @@ begin
         when 'lease losses' then perform pgbaton._merge_lease_losses(names::integer[]);
         when 'keys' then return jsonb_build_object('keys_healed', pgbaton._heal_keys(names));
         when 'rates of keys' then perform pgbaton._mend_key_rates(at, names::integer[]);
-        when 'starts of keys' then perform pgbaton._forget_key_starts(names);
+        when 'starts of keys' then perform pgbaton._forget_key_starts(at, names);
         when 'dead letters' then
             return jsonb_build_object('dead_letters_expired', pgbaton._expire_dead_letters(names::bigint[]));
         when 'partitions' then return jsonb_build_object('partitions_added', pgbaton._keep_partitions(names));

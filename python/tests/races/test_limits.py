@@ -1024,6 +1024,32 @@ def test_upkeep_and_a_claim_beside_the_row_of_one_key(
     sound()
 
 
+def test_upkeep_that_is_undone_beside_a_claim_forgets_no_start(
+    db: Session, open_session: Open, clock: Clock, sound: Sound
+) -> None:
+    """The claim cannot remove the row that upkeep has locked: the key has an old and a new one."""
+    clock.skip_midnight()
+    db.rows("select pgbaton.run_maintenance()")  # a new day has its partitions
+    create(db, "fifo", "key_rate_count => 2, key_rate_interval => '1 minute'")
+    for _ in range(4):
+        db.enqueue("q", "a")
+    db.complete(db.claim("q"))
+    clock.advance("1 minute")
+    upkeep = open_session()
+    upkeep.begin()
+    assert "failed" not in upkeep.one("select pgbaton.run_maintenance()")
+    for _ in range(2):
+        db.complete(db.claim("q"))
+    upkeep.rollback()
+    clock.advance("10 seconds")
+    assert "failed" not in db.one("select pgbaton.run_maintenance()")
+    assert db.one("select count(*) from pgbaton.key_start") == 1
+    assert db.claim("q") == {}
+    clock.advance("50 seconds")
+    assert len(db.claim("q")) == 1
+    sound()
+
+
 def test_who_sleeps_past_the_time_of_a_key_is_woken(db: Session, open_session: Open) -> None:
     """Somebody else put its job off, and may be busy when it is due."""
     limits: LiteralString = "max_running => 2, key_rate_count => 1, key_rate_interval => '5 s'"
