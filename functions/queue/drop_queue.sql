@@ -10,7 +10,6 @@ begin
     if force is not true then
         perform pgbaton._require_no_live_jobs(v_queue, 'Drain it, or pass force => true to drop its jobs as well.');
     end if;
-    perform pgbaton._require_other_grants(v_queue);
     delete from pgbaton.job_wait as w where w.queue_id = v_queue.id;
     select array_agg(w.queue_id) as queue_ids, array_agg(w.parent_id) as parent_ids into v_waits
     from (
@@ -21,6 +20,9 @@ begin
     perform pgbaton._leave_parents(v_waits.queue_ids, v_waits.parent_ids);
     -- What of its days is left in job and job_history belongs to nobody then, and goes with its day.
     perform pgbaton._lock_spans_of(v_queue.id);
+    -- Whatever refers to it is there now: who adds a grant locks its row. After the spans, as who fails a job does.
+    perform from pgbaton.queue as q where q.id = v_queue.id for update;
+    perform pgbaton._require_other_grants(v_queue);
     delete from pgbaton.span as s where s.queue_id = v_queue.id;
     delete from pgbaton.baton_release as r where r.queue_id = v_queue.id and r.parent_id is null;
     delete from pgbaton.paused_key as k where k.queue_id = v_queue.id;

@@ -18,10 +18,9 @@ language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-    v_old pgbaton.queue := pgbaton._require_queue(queue);
+    v_old pgbaton.queue := pgbaton._begin_change(queue);
     v_new pgbaton.queue;
 begin
-    perform pgbaton._require_action(v_old, 'operate');
     if policy is not null then
         perform pgbaton._seize_queue(queue);
     end if;

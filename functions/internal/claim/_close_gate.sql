@@ -3,11 +3,8 @@ returns pgbaton.queue
 language plpgsql volatile
 as $$
 declare
-    v_queue pgbaton.queue := pgbaton._require_queue(queue);
-    v_id constant integer := v_queue.id;
-    v_is_current boolean := true;
+    v_id constant integer := (pgbaton._begin_change(queue)).id;
 begin
-    perform pgbaton._require_action(v_queue, 'operate');
     -- Waits for claims that start jobs under limits; those that come meanwhile pass the queue by.
     perform pg_advisory_xact_lock(pgbaton._lock_class() + 5, v_id);
     if (max_running is not null and not exists (
@@ -16,19 +13,15 @@ begin
         select l.size from pgbaton.queue_limit as l where l.queue_id = v_id and l.kind = 'key'
     ), 1) then
         -- And for claims that know of none: all that run are counted, and a claim that picks a job from now on notices.
-        v_queue := pgbaton._seize_queue(queue);
+        perform pgbaton._seize_queue(queue);
         perform pgbaton._lock_spans_of(v_id);
-    else
-        v_is_current := pgbaton._sees_all();  -- as _seize_queue looks, before this transaction writes
-    end if;
-    v_queue := pgbaton._lock_queue(queue);
-    if v_queue.id <> v_id or not v_is_current then
+    elsif not pgbaton._sees_all() then  -- as _seize_queue looks, before this transaction writes
         raise exception using
             errcode = 'serialization_failure',
-            message = format('queue "%s" has changed meanwhile', queue),
+            message = format('limits of queue "%s" may have changed since the snapshot of this transaction', queue),
             hint = 'Run the transaction again, with this call first.';
     end if;
-    return v_queue;
+    return pgbaton._lock_queue(queue);
 end;
 $$;
 comment on function pgbaton._close_gate(text, integer, integer) is

@@ -3,8 +3,7 @@ returns pgbaton.queue
 language plpgsql volatile
 as $$
 begin
-    -- Before it waits: who may not do it holds up no producer.
-    perform pgbaton._require_action(pgbaton._require_queue(queue), 'operate');
+    perform pgbaton._begin_change(queue);
     perform pg_advisory_xact_lock(pgbaton._lock_class() + 1, hashtext(queue) & 255);
     if not pgbaton._sees_all() then
         raise exception using
