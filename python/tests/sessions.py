@@ -176,7 +176,9 @@ class Clock:
         return self
 
     def __exit__(self, *_: object) -> None:
-        # The table stays: an open transaction of the test may still hold it.
+        # The transaction of a test that failed would take this along. The table stays: one of
+        # another session may still hold it.
+        self._conn.execute("rollback")
         self._conn.execute(self._original)
 
     def skip_midnight(self) -> None:

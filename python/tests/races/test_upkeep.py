@@ -73,6 +73,8 @@ def neglected(db: Session, clock: Clock) -> Session:
     """A database in which each of many steps has one thing to do, and run_maintenance is due."""
     clock.skip_midnight()
     db.rows("select pgbaton.create_fifo_queue('q', lease => '1 minute')")
+    for call in ("grant", "revoke"):  # so that somebody may be narrowed
+        db.rows(f"select pgbaton.{call}_queue('pgbaton_monitor', 'q', 'monitor')")  # type: ignore[arg-type]
     db.rows(
         "select pgbaton.create_queue('mail', max_attempts => 1, lease => '1 minute',"
         " dead_letter_retention => '10 seconds')"
