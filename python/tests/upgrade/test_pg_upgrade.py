@@ -41,7 +41,8 @@ def server_of(major_index: int) -> Iterator[Server]:
 
 def without_marks() -> bytes:
     """What docs/operations.md says is to be done first."""
-    [statement] = re.findall(r"```sql\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+    blocks = re.findall(r"```sql\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+    [statement] = [block for block in blocks if "pg_attribute" in block]
     return statement.encode()
 
 
