@@ -163,7 +163,7 @@ def tenants(server_dsn: str, template: str) -> Iterator[tuple[str, dict[str, Ten
 
 
 def values_at(victim: Tenant, offset: dict[str, Any]) -> dict[str, list[Any]]:
-    """What an argument of that name is called with, to point at what is the victim's."""
+    """What an argument of that name, or name and type, is called with, to point at the victim's."""
     ids = list(victim.jobs.values())
     return {
         "queue": [victim.fifo, victim.standard],
@@ -193,6 +193,7 @@ def values_at(victim: Tenant, offset: dict[str, Any]) -> dict[str, list[Any]]:
         "jobs": [Jsonb([{}]), Jsonb([{"dedup_id": victim.its("active")}])],
         "filter": [Jsonb({})],
         "after": [Jsonb({})],
+        "after bigint[]": [ids, ids[:1]],
         "until": [Jsonb(offset)],
         "error_message": ["no"],
         "error_messages": [["no"] * len(ids)],
@@ -232,9 +233,10 @@ def calls_of(conn: psycopg.Connection[Any], values: dict[str, list[Any]]) -> lis
         assert not missing, f"values_at lacks {missing} of {name}"
         optional = [n for n in names[len(needed) :] if n in values]
         few = 1 if len(needed) > 5 else None  # of the many of spark_stage one each
-        pools = [values[n][:few] for n in needed]
+        its = {n: values.get(f"{n} {typed[n]}", values.get(n, [])) for n in names}
+        pools = [its[n][:few] for n in needed]
         choices = [dict(zip(needed, chosen, strict=True)) for chosen in itertools.product(*pools)]
-        more = [c | {n: v} for n in optional for v in values[n] for c in choices[:2]]
+        more = [c | {n: v} for n in optional for v in its[n] for c in choices[:2]]
         if "force" in optional and "queue" in typed:
             more += [c | {"queue": q, "force": True} for q in values["queue"] for c in choices[:1]]
         if "lease_token" in optional:
