@@ -32,7 +32,7 @@ def test_each_uncovered_statement_needs_a_reason_and_each_reason_a_statement(
         coverage.Statement("_a", 4, "return 0; (2)"),
     ]
     reasons = {("_a", "return 0;"): "two sessions", ("_b", "x := 1;"): "gone"}
-    assert coverage.judge(uncovered, reasons) == [
+    assert coverage.judge(uncovered, uncovered, reasons) == [
         "no reason in uncovered.txt: _a # return 0; (2)",
         "stale in uncovered.txt: _b # x := 1;",
     ]

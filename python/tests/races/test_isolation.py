@@ -225,8 +225,11 @@ def test_calls_that_must_see_all_jobs_of_a_queue(
 ) -> None:
     """They fail before they write, and an unknown queue stays unknown."""
     db.rows("select pgbaton.create_fifo_queue('q')")
+    db.rows("select pgbaton.create_queue('limited')")
+    db.rows("select pgbaton.set_queue_limits('limited', max_running => 3)")
     calls = [
-        "select pgbaton.set_fifo_mode('q', false)",
+        "select pgbaton.set_queue_limits('limited', max_running => 1)",
+        "select pgbaton.set_fifo_mode('q', false, true)",
         "select pgbaton.set_queue_limits('q', max_running => 1)",
         "select pgbaton.drop_queue('q', true)",
     ]
