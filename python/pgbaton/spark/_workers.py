@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
+import shutil
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
 
 from pgbaton.spark._errors import missing_package
@@ -15,21 +20,37 @@ _equipped: set[str] = set()
 
 
 def require_workers(spark: SparkSession) -> None:
-    """Asks some of the workers of a cluster, once for each session.
+    """Asks some of the workers, once for each session, unless they run as this process does.
 
     Raises:
         ImportError: one of them has no pgbaton, or no psycopg; says what to do.
     """
-    if not is_connect(spark) and spark.sparkContext.master.split("[")[0] == "local":
+    if not is_connect(spark) and _are_like_this_process(spark):
         return
     session = spark.session_id if is_connect(spark) else spark.sparkContext.applicationId
     if session in _equipped:
         return
     tasks = 2 if is_connect(spark) else spark.sparkContext.defaultParallelism
-    rows = spark.range(0, tasks, 1, tasks).mapInArrow(_look(), "name string").collect()
+    try:
+        rows = spark.range(0, tasks, 1, tasks).mapInArrow(_look(), "name string").collect()
+    except PythonException as error:
+        if lacking := re.search(r"No module named '(\w+)", str(error)):
+            raise missing_package(lacking[1]) from None
+        raise
     for row in rows:
         raise missing_package(row["name"])
     _equipped.add(session)
+
+
+def _are_like_this_process(spark: SparkSession) -> bool:
+    """On this machine, with the Python of the same folder; `python3` may be another one."""
+    context = spark.sparkContext
+    python = shutil.which(context.pythonExec)
+    return (
+        context.master.split("[")[0] == "local"
+        and python is not None
+        and Path(python).parent == Path(sys.executable).parent
+    )
 
 
 def _look() -> Any:

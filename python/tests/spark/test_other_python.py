@@ -17,11 +17,15 @@ from pgbaton.spark._errors import other_pythons_noted
 PROGRAM = """
 import sys
 from pyspark.sql import SparkSession
-from pgbaton.spark import enqueue
+from pgbaton.spark import enqueue, register
 
 builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
-enqueue(builder.getOrCreate().range(3), sys.argv[1], "mail", method="datasource")
+spark = builder.getOrCreate()
 """
+CALLS = {
+    "enqueue": 'enqueue(spark.range(3), sys.argv[1], "mail", method="datasource")',
+    "register": "register(spark)",
+}
 
 
 @pytest.mark.parametrize(
@@ -41,13 +45,16 @@ def test_an_error_of_another_python_says_what_to_set(message: str, is_noted: boo
     )
 
 
-@pytest.mark.proof
 @pytest.mark.timeout(600)
-def test_workers_that_lack_the_packages(dsn: str, queues: None, tmp_path: Path) -> None:
-    """They run a Python in which nothing is installed."""
+@pytest.mark.parametrize("call", [pytest.param("enqueue", marks=pytest.mark.proof), "register"])
+def test_workers_that_lack_the_packages(dsn: str, queues: None, tmp_path: Path, call: str) -> None:
+    """They run a Python in which nothing is installed: the last line says so."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path], check=True)
     bare = {"PYSPARK_PYTHON": str(tmp_path / "bin" / "python"), "SPARK_LOCAL_HOSTNAME": "localhost"}
     with java_for_spark():
-        done = run_program([sys.executable, "-c", PROGRAM, dsn], {**os.environ, **bare})
+        program = [sys.executable, "-c", PROGRAM + CALLS[call], dsn]
+        done = run_program(program, {**os.environ, **bare})
     assert done.returncode == 1
-    assert f"set PYSPARK_PYTHON to {sys.executable} " in done.stderr
+    last = done.stderr.rstrip().splitlines()[-1]
+    assert last.startswith("ImportError: Spark's Python workers have no p"), done.stderr[-2000:]
+    assert f"set PYSPARK_PYTHON to {sys.executable} " in last
