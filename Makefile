@@ -88,7 +88,7 @@ test-spark: $(VENV)/.dev $(VENV)/.demo $(if $(findstring not proof,$(SPARK_TESTS
 	@$(call timed,test-spark,$(PY) -m pytest python/tests/spark -m "$(SPARK_TESTS)" \
 		-n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder --junitxml=build/junit-spark.xml)
 
-proof: ## run every test but Spark's, and coverage, and sum it up (about three hours)
+proof: ## run every test but Spark's, and coverage, and sum it up (about two hours)
 	@$(call timed,proof,$(MAKE) --no-print-directory prove coverage test-majors && $(PY) python/tests/proof.py)
 
 prove: $(VENV)/.dev build tools build/node build/axe
