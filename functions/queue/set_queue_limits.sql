@@ -97,7 +97,7 @@ A claim hands out as many jobs as all limits allow, at once and exactly; the oth
 Lower limits end nothing: no job starts until what runs, or started within the interval, is below them. When the
 rate of each key changes, the next claim looks anew at the jobs that the former rate put off.
 
-Waits for claims of the queue that are under way; a first max_running and a change of key_limit wait for open
-producers, too, and the call then reads all live jobs.
+Waits for other calls that change the queue, and for its claims that are under way; a first max_running and a change of
+key_limit wait for open producers, too, and the call then reads all live jobs.
 Raises PB001, PB003 (key_limit or a rate of each key, of another policy), PB009, 22004, 22023 for a bad argument, or
 40001 for an older snapshot.';

@@ -76,7 +76,7 @@ def register(spark: SparkSession) -> None:
 
     Raises:
         ImportError: Spark's Python workers have no pgbaton or no psycopg; says what to do. They
-            are asked once for each session of a cluster.
+            are asked once for each session, unless they run the Python of this process.
     """
     require_workers(spark)
     spark.dataSource.register(PgbatonDataSource)

@@ -1000,34 +1000,14 @@ def test_an_operator_beside_a_claim_that_puts_off(
     sound()
 
 
-def test_upkeep_and_a_claim_beside_the_row_of_one_key(
-    db: Session, open_session: Open, clock: Clock, sound: Sound
+@pytest.mark.parametrize("how", ["commit", "rollback"])
+def test_upkeep_and_claims_beside_the_row_of_one_key(
+    db: Session, open_session: Open, clock: Clock, sound: Sound, how: str
 ) -> None:
-    """Neither waits when the interval of a key is over, and one row is left."""
-    clock.skip_midnight()
-    db.rows("select pgbaton.run_maintenance()")  # a new day has its partitions
-    create(db, "fifo", "key_rate_count => 1, key_rate_interval => '1 minute'")
-    for _ in range(3):
-        db.enqueue("q", "a")
-    db.complete(db.claim("q"))
-    clock.advance("1 minute")
-    upkeep = open_session()
-    upkeep.begin()
-    assert "failed" not in upkeep.one("select pgbaton.run_maintenance()")
-    db.never_waits()
-    held = db.claim("q")
-    assert len(held) == 1
-    upkeep.commit()
-    assert db.one("select count(*) from pgbaton.key_start") == 1
-    db.complete(held)
-    assert db.claim("q") == {}
-    sound()
+    """Neither waits when the interval of a key is over, and no start since then is forgotten.
 
-
-def test_upkeep_that_is_undone_beside_a_claim_forgets_no_start(
-    db: Session, open_session: Open, clock: Clock, sound: Sound
-) -> None:
-    """The claim cannot remove the row that upkeep has locked: the key has an old and a new one."""
+    The claims cannot remove the row that upkeep has locked: undone, it leaves an old and a new one.
+    """
     clock.skip_midnight()
     db.rows("select pgbaton.run_maintenance()")  # a new day has its partitions
     create(db, "fifo", "key_rate_count => 2, key_rate_interval => '1 minute'")
@@ -1038,12 +1018,16 @@ def test_upkeep_that_is_undone_beside_a_claim_forgets_no_start(
     upkeep = open_session()
     upkeep.begin()
     assert "failed" not in upkeep.one("select pgbaton.run_maintenance()")
-    for _ in range(2):
-        db.complete(db.claim("q"))
-    upkeep.rollback()
+    db.never_waits()
+    db.complete(db.claim("q"))
+    held = db.claim("q")
+    upkeep.end(how)
+    rows = "select count(*) from pgbaton.key_start"
+    assert db.one(rows) == (1 if how == "commit" else 2)
+    assert db.complete(held) == ["ok"]
     clock.advance("10 seconds")
     assert "failed" not in db.one("select pgbaton.run_maintenance()")
-    assert db.one("select count(*) from pgbaton.key_start") == 1
+    assert db.one(rows) == 1
     assert db.claim("q") == {}
     clock.advance("50 seconds")
     assert len(db.claim("q")) == 1
