@@ -172,13 +172,13 @@ const BULK = {
 // Buttons for all that match a filter, in an element that is hidden when there are none.
 export function offerBulk(where, about, search, actions) {
   const buttons = !may("act_on_jobs", search.get("queue")) ? [] : actions.map((action) => button(
-    BULK[action][0], () => actOnAll(action, search.toString()), `${BULK[action][0]} ${about}`,
+    BULK[action][0], () => actOnAll(action, about, search.toString()), `${BULK[action][0]} ${about}`,
   ));
   where.hidden = buttons.length === 0;
   where.replaceChildren(el("span", {}, `All ${about}, here and on further pages:`), ...buttons);
 }
 
-async function actOnAll(action, search) {
+async function actOnAll(action, about, search) {
   const [word, past, text, fields = []] = BULK[action];
   const step = { action, search, after: "", before: "" };
   let count = 0;
@@ -194,7 +194,7 @@ async function actOnAll(action, search) {
   }
   if (count === 0) return say(`No job that matches is one to ${action}.`);
   const title = `${word.replace(" all", "")} ${many(count, "job")}?`;
-  const given = await confirmed(title, word, text, [...fields, REASON]);
+  const given = await confirmed(title, word, `These are all ${about}. ${text}`, [...fields, REASON]);
   if (given !== null) await carryOut({ ...step, after: "", ...sendTime(given) }, count, past);
 }
 

@@ -60,7 +60,11 @@ function makeDead(job) {
 }
 
 export function startDead() {
-  $("#dead-queue").addEventListener("change", () => { from = 0; loadDead(); });
+  $("#dead-queue").addEventListener("change", () => {
+    $("#dead-bulk").hidden = true; // it is about the letters that are still shown
+    from = 0;
+    loadDead();
+  });
   $("#dead-newer").addEventListener("click", () => { from = Math.max(0, from - PAGE); loadDead(); });
   $("#dead-older").addEventListener("click", () => { from += PAGE; loadDead(); });
 }

@@ -127,6 +127,7 @@ export function startJobs() {
   let timer = null;
   const searchNow = () => {
     clearTimeout(timer);
+    $("#bulk").hidden = true; // it is about the jobs that are still shown
     filter = inForm();
     search();
   };
