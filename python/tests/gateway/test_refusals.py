@@ -32,6 +32,11 @@ class Place:
         show_job(self.page, job_id)
         return self.page.locator("#job-detail").get_by_role("button", name=word).first
 
+    def ask(self, button: Locator) -> None:
+        """A button that asks first, sometimes the gateway: its question is open."""
+        button.click()
+        expect(self.page.get_by_role("dialog")).to_be_visible()
+
     def press(self, button: Locator, meanwhile: Callable[[], object]) -> None:
         """A button that asks nothing: something comes between click and call."""
         held = Held(self.page, re.compile("/ui/(queues|schedules)/"))
@@ -80,7 +85,7 @@ def test_of_a_job_that_is_to_run_now(place: Place) -> None:
 @pytest.mark.parametrize("word", ["Skip", "Requeue", "Delete"])
 def test_of_a_dead_letter(place: Place, word: str) -> None:
     job_id = place.dead()
-    place.button(job_id, word).click()
+    place.ask(place.button(job_id, word))
     place.client.skip_job(place.queue, job_id)
     place.answer(word)
     refused(place, f"job {job_id} .*(is not|was|has ended|failed|cannot)")
@@ -89,7 +94,7 @@ def test_of_a_dead_letter(place: Place, word: str) -> None:
 @pytest.mark.parametrize("word", ["Reschedule", "Priority", "Cancel", "Delete"])
 def test_of_a_job_that_waits(place: Place, word: str) -> None:
     job_id = place.client.enqueue_job(place.queue)
-    place.button(job_id, word).click()
+    place.ask(place.button(job_id, word))
     [job] = place.client.claim_job_batch("w", [place.queue])
     place.client.complete_job(job.id, lease_token=job.lease_token)
     place.answer(word, **({"A whole number": "7"} if word == "Priority" else {}))
@@ -99,7 +104,7 @@ def test_of_a_job_that_waits(place: Place, word: str) -> None:
 def test_of_a_job_that_waits_for_another(place: Place) -> None:
     parent = place.client.enqueue_job(place.queue)
     job_id = place.client.enqueue_job(place.queue, after=[parent])
-    place.button(job_id, "Stop waiting").click()
+    place.ask(place.button(job_id, "Stop waiting"))
     place.client.cancel_jobs(job_ids=[job_id])
     place.answer("Stop waiting")
     refused(place, f"job {job_id} ")
@@ -108,7 +113,7 @@ def test_of_a_job_that_waits_for_another(place: Place) -> None:
 def test_of_a_job_that_is_gone(place: Place) -> None:
     job_id = place.dead()
     place.client.skip_job(place.queue, job_id)
-    place.button(job_id, "Erase").click()
+    place.ask(place.button(job_id, "Erase"))
     place.client.delete_jobs(job_ids=[job_id])
     place.answer("Erase")
     refused(place, f"there is no job {job_id}")
@@ -130,7 +135,7 @@ def test_of_a_queue_that_is_gone(place: Place, word: str) -> None:
 def test_of_limits_of_a_queue_that_is_gone(place: Place) -> None:
     place.client.enqueue_job(place.queue)
     line = row(place.page, "queues", place.queue)
-    line.get_by_role("button", name="Limits of queue").click()
+    place.ask(line.get_by_role("button", name="Limits of queue"))
     place.client.drop_queue(place.queue, force=True)
     dialog = place.page.get_by_role("dialog")
     place.answer("Set limits", **{"Run at once": "2"})
@@ -171,7 +176,7 @@ def test_of_all_that_match(place: Place) -> None:
     page.get_by_label("In queue").fill(place.queue)
     page.get_by_label("State").select_option("pending")
     page.locator("#search").get_by_role("button", name="Search").click()
-    page.locator("#bulk").get_by_role("button", name="Cancel all").click()
+    place.ask(page.locator("#bulk").get_by_role("button", name="Cancel all"))
     place.client.drop_queue(place.queue, force=True)
     place.answer("Cancel all")
     refused(place, f'queue "{place.queue}" does not exist.*Cancelled 0 jobs')
@@ -215,18 +220,18 @@ def narrowed(
 def test_what_may_not_be_done_any_more(narrowed: tuple[Place, Callable[[], None]]) -> None:
     place, revoke = narrowed
     [job] = place.client.find_jobs({"queue": place.queue}).job_ids
-    place.button(job, "Reschedule").click()
+    place.ask(place.button(job, "Reschedule"))
     revoke()  # the page knows of it when it is opened anew
     place.answer("Reschedule")
     refused(place, f'may not operate on queue "{place.queue}"')
-    place.button(job, "Cancel").click()
+    place.ask(place.button(job, "Cancel"))
     place.answer("Cancel")
     refused(place, "not yours to cancel")
 
 
 def test_a_gateway_that_is_not_there(place: Place) -> None:
     job_id = place.client.enqueue_job(place.queue)
-    place.button(job_id, "Cancel").click()
+    place.ask(place.button(job_id, "Cancel"))
     place.page.evaluate("""() => {
         const fetch = window.fetch;
         window.fetch = (path, ...more) => path.endsWith("/cancel")
@@ -236,7 +241,7 @@ def test_a_gateway_that_is_not_there(place: Place) -> None:
     place.answer("Cancel")
     refused(place, "the gateway cannot be reached")
     place.page.evaluate("window.fetchAgain()")
-    place.button(job_id, "Cancel").click()
+    place.ask(place.button(job_id, "Cancel"))
     place.page.route(
         "**/cancel", lambda route: route.fulfill(status=502, body="<html>Bad Gateway</html>")
     )
