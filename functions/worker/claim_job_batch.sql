@@ -17,17 +17,23 @@ as $$
 declare
     v_now constant timestamptz := pgbaton._now();
     v_tags constant text[] := case when tags = '{}' then tags else pgbaton._normal_tags(tags) end;
-    v_queues record;
+    v_queue pgbaton.queue;  -- the only one that is asked for, then that of v_span
+    v_ids integer[];  -- of the queues that may be claimed from, as _claimable_queues has them
+    v_plain_ids integer[];
+    v_limited_ids integer[];
+    v_lease interval;
     v_open_ids integer[];
     v_free pgbaton.permit[];
     v_is_tending boolean;
     v_unsettled_from bigint := pgbaton._unsettled_from();
     v_token bigint;
+    v_lanes pgbaton.lanes;
     v_picked record;
-    v_span pgbaton.span;
-    v_line record;  -- lane and queue of v_span
+    v_permits pgbaton.permit[];
+    v_span pgbaton.span;  -- the only one of the claim
+    v_lane record;  -- that of v_span
     v_spans pgbaton.span[];
-    v_aside record;  -- where those would run whose key may have several
+    v_keyed record;
     v_to_share pgbaton.span[];
     v_full_los bigint[];  -- which of them are the last that may run of their keys
     v_started pgbaton.span[];  -- under a limit, in earlier rounds
@@ -39,8 +45,21 @@ declare
 begin
     if not pgbaton._is_read_committed() then
         perform pgbaton._pass_on();
+    elsif cardinality(queues) = 1 then
+        select q.* into v_queue from pgbaton.queue as q where q.name = queues[1];
     end if;
-    v_queues := pgbaton._claimable_queues(queues);
+    if v_queue.id is null then
+        select * into v_ids, v_plain_ids, v_limited_ids, v_lease from pgbaton._claimable_queues(queues);
+    else
+        -- As most workers ask: it costs half as much.
+        if pgbaton._has_grants() then
+            perform pgbaton._require_action(v_queue, 'work');
+        end if;
+        v_ids := case when not v_queue.is_paused then array[v_queue.id] end;
+        v_plain_ids := case when v_queue.policy = 'standard' then v_ids end;
+        v_limited_ids := case when v_queue.is_limited then v_ids end;
+        v_lease := v_queue.lease;
+    end if;
     v_is_tending := not pgbaton._is_tended(v_now);
     -- What is plainly right needs no call: a statement is started for it.
     if (octet_length(worker_id) between 1 and 255 and batch_size between 1 and 100000
@@ -59,17 +78,31 @@ begin
             if v_unsettled_from is not null or v_is_tending then
                 v_unsettled_from := pgbaton._unsettled_from();
             end if;
-            if v_queues.limited_ids is null then
-                v_open_ids := v_queues.ids;
+            if v_limited_ids is null then
+                v_open_ids := v_ids;
             else
                 select * into v_open_ids, v_free
-                from pgbaton._open_queues(v_queues.ids, v_queues.limited_ids, v_missing + 1);
+                from pgbaton._open_queues(v_ids, v_limited_ids, v_missing + 1);
                 exit batch when v_open_ids = '{}';  -- upkeep ten times a second will do where nothing may start
             end if;
-            v_picked := pgbaton._pick_spans(
-                v_open_ids, v_queues.plain_ids, v_queues.limited_ids, job_types, v_tags, v_missing, v_unsettled_from,
-                v_free
-            );
+            v_lanes := null;
+            if v_queue.policy = 'standard' and not (v_queue.is_paused or v_queue.is_limited or v_is_tending)
+                and v_unsettled_from is null and v_missing <= 64  -- as many as a span has
+            then
+                v_lane := pgbaton._cut_first(v_queue.id, job_types, v_tags, v_missing);
+                v_span := v_lane.cut;
+                exit when v_span.lo is not null;
+                v_lanes := v_lane.lanes;
+                if v_lanes.lane_ids is not null and v_lanes.heads[1] is null then
+                    v_is_tending := true;  -- as below
+                    continue;
+                end if;
+            end if;
+            if v_lanes.lane_ids is null then
+                v_lanes := pgbaton._lane_starts(v_open_ids, v_plain_ids, job_types, v_tags, v_unsettled_from);
+            end if;
+            v_picked := pgbaton._pick_spans(v_lanes, v_limited_ids, v_missing, v_free);
+            v_permits := v_picked.permits;
             exit when v_picked.jobs > 0;
             exit batch when v_is_tending;
             v_is_tending := true;  -- nothing is handed out without a look at what may have become due
@@ -79,35 +112,44 @@ begin
                 perform pgbaton._wake_up(worker_id);
             end if;
             if lease is not null then
-                perform pgbaton._wake_for_lease(v_queues.ids, pgbaton._after(v_now, lease));
+                perform pgbaton._wake_for_lease(v_ids, pgbaton._after(v_now, lease));
             end if;
         end if;
-        if v_picked.has_twins then
-            perform pgbaton._set_aside(v_picked.los);
+        if v_span.lo is null then
+            if v_picked.has_twins then
+                perform pgbaton._set_aside(v_picked.los);
+            end if;
         end if;
         v_token := coalesce(v_token, nextval('pgbaton.lease_token_seq'));
         -- A later time than v_now: a job of a key is not claimed before the one before it has ended.
         v_claimed_at := pgbaton._now();
-        if cardinality(v_picked.los) = 0 and 1 = cardinality(v_picked.his) + cardinality(v_picked.lone_his)
-            + ((v_picked.cut).lo is not null)::integer
-        then
-            -- All from one span, as it is with small batches: the same as below, for one row.
-            v_span := v_picked.cut;
-            if v_span.lo is null then
-                delete from pgbaton.ready_span as s
-                where s.hi = coalesce(v_picked.his[1], v_picked.lone_his[1])
-                returning s.* into v_span;
-            end if;
-            select l.priority, l.job_type, l.tags, q.name, q.max_attempts, q.lease, q.is_limited into v_line
-            from pgbaton.lane as l, pgbaton.queue as q
-            where l.id = v_span.lane_id and q.id = v_span.queue_id;
-            if v_line.is_limited then
-                if v_picked.permits is null then
-                    perform pgbaton._refuse_unlimited(v_line.name);
+        if v_span.lo is null then
+            if cardinality(v_picked.los) = 0 and 1 = cardinality(v_picked.his) + cardinality(v_picked.lone_his)
+                + ((v_picked.cut).lo is not null)::integer
+            then
+                v_span := v_picked.cut;
+                if v_span.lo is null then
+                    delete from pgbaton.ready_span as s
+                    where s.hi = coalesce(v_picked.his[1], v_picked.lone_his[1])
+                    returning s.* into v_span;
                 end if;
-                perform pgbaton._hold_permits(v_picked.permits, array[v_span], v_started, v_token, v_claimed_at);
+                select l.priority, l.job_type, l.tags as lane_tags into v_lane
+                from pgbaton.lane as l where l.id = v_span.lane_id;
             end if;
-            v_span.lease_until := pgbaton._after(v_claimed_at, coalesce(lease, v_line.lease));
+        end if;
+        if v_span.lo is not null then
+            -- All from one span, as it is with small batches: the same as below, for one row.
+            if v_queue.id is null or pg_sequence_last_value('pgbaton.edge_seq') is not null then
+                -- There are limits, and since it was looked for it may have got its first.
+                select q.* into v_queue from pgbaton.queue as q where q.id = v_span.queue_id;
+            end if;
+            if v_queue.is_limited then
+                if v_permits is null then
+                    perform pgbaton._refuse_unlimited(v_queue.name);
+                end if;
+                perform pgbaton._hold_permits(v_permits, array[v_span], v_started, v_token, v_claimed_at);
+            end if;
+            v_span.lease_until := pgbaton._after(v_claimed_at, coalesce(lease, v_queue.lease));
             insert into pgbaton.leased_span (
                 lo, hi, position, lease_token, lease_until, claimed_at, started_at, run_at, day, queue_id, lane_id,
                 state, attempt, extra_attempts, ready, singleton_key, worker_id
@@ -119,9 +161,9 @@ begin
             );
             return query
             select
-                j.id, v_line.name, v_line.job_type, v_line.tags, v_line.priority, v_span.singleton_key,
+                j.id, v_queue.name, v_lane.job_type, v_lane.lane_tags, v_lane.priority, v_span.singleton_key,
                 v_span.attempt + 1,
-                coalesce((j.options).max_attempts, v_line.max_attempts) + coalesce(v_span.extra_attempts, 0),
+                coalesce((j.options).max_attempts, v_queue.max_attempts) + coalesce(v_span.extra_attempts, 0),
                 j.payload, j.created_at, v_span.run_at, v_claimed_at, v_span.lease_until, v_token, (j.options).headers
             from pgbaton.job as j
             where j.day = v_span.day and j.id between v_span.lo and v_span.hi
@@ -132,30 +174,22 @@ begin
         if cardinality(v_picked.his || v_picked.lone_his) > 0 or (v_picked.cut).lo is not null then
             v_spans := pgbaton._lease(
                 v_picked.his, v_picked.lone_his, v_picked.cut, worker_id, v_token, v_claimed_at,
-                coalesce(lease, v_queues.lease)
+                coalesce(lease, v_lease)
             );
         end if;
         if cardinality(v_picked.los) > 0 then
-            if v_queues.limited_ids is null then
-                v_spans := v_spans || pgbaton._lease_in_order(
-                    v_picked.los, worker_id, v_token, v_claimed_at, coalesce(lease, v_queues.lease), null
-                );
-            else
-                v_aside := pgbaton._places_aside(v_picked.los, v_queues.limited_ids);
-                for v_first in 1 .. cardinality(v_picked.los) by 1000 loop  -- each looks for its place among these
-                    v_spans := v_spans || pgbaton._lease_in_order(
-                        v_picked.los[v_first : v_first + 999], worker_id, v_token, v_claimed_at,
-                        coalesce(lease, v_queues.lease), v_aside.slots[v_first : v_first + 999]
-                    );
-                end loop;
-                perform pgbaton._note_starts(v_spans, v_claimed_at, v_queues.limited_ids);
+            v_keyed := pgbaton._lease_keyed(
+                v_picked.los, v_limited_ids, worker_id, v_token, v_claimed_at, coalesce(lease, v_lease)
+            );
+            v_spans := v_spans || v_keyed.spans;
+            if v_limited_ids is not null then
                 v_to_share := v_to_share || v_spans;
-                v_full_los := v_full_los || v_aside.full_los;
+                v_full_los := v_full_los || v_keyed.full_los;
             end if;
         end if;
         select min(s.day), max(s.day) into v_first_day, v_last_day from unnest(v_spans) as s;
-        if v_picked.permits is not null then
-            perform pgbaton._hold_permits(v_picked.permits, v_spans, v_started, v_token, v_claimed_at);
+        if v_permits is not null then
+            perform pgbaton._hold_permits(v_permits, v_spans, v_started, v_token, v_claimed_at);
             v_started := v_started || v_spans;
         end if;
         return query
@@ -171,7 +205,7 @@ begin
             cross join lateral (
                 select n.name, n.max_attempts, n.is_limited from pgbaton.queue as n where n.id = s.queue_id offset 0
             ) as q
-            where not q.is_limited or s.queue_id = any (v_queues.limited_ids) or pgbaton._refuse_unlimited(q.name)
+            where not q.is_limited or s.queue_id = any (v_limited_ids) or pgbaton._refuse_unlimited(q.name)
             order by l.priority desc, s.position
         )
         -- Spans in line and the jobs of each in order: nothing is left to sort.
@@ -194,7 +228,7 @@ begin
         exit when v_claimed = v_picked.jobs;
         -- Of a key that is paused or broken: others instead.
         perform pgbaton._set_aside(v_picked.los);
-        v_queues.ids := pgbaton._still_open(v_queues.ids, v_queues.limited_ids, v_to_share);
+        v_ids := pgbaton._still_open(v_ids, v_limited_ids, v_to_share);
         v_missing := v_missing - v_claimed;
         v_unsettled_from := pgbaton._unsettled_from();
     end loop;

@@ -1,6 +1,5 @@
 create or replace function pgbaton._pick_spans(
-    queue_ids integer[], plain_ids integer[], limited_ids integer[], job_types text[], tags text[], batch_size integer,
-    unsettled_from bigint, free pgbaton.permit[],
+    lanes pgbaton.lanes, limited_ids integer[], batch_size integer, free pgbaton.permit[],
     out his bigint[], out lone_his bigint[], out cut pgbaton.span, out los bigint[], out jobs bigint,
     out has_twins boolean, out permits pgbaton.permit[]
 )
@@ -19,7 +18,8 @@ declare
         order by s.lane_id, s.position
         for update skip locked;
     v_last constant bigint := 9223372036854775807;
-    v_lanes pgbaton.lanes;
+    v_lanes pgbaton.lanes := lanes;
+    v_begin bigint;  -- where the scan of a single one begins
     v_lane integer;  -- the one to serve
     v_until bigint;  -- the position up to which it comes first, or is looked at in one go
     v_first bigint;  -- the first position that was found in it
@@ -40,11 +40,11 @@ begin
     his := '{}';
     los := '{}';
     lone_his := '{}';
-    v_lanes := pgbaton._lane_starts(queue_ids, plain_ids, job_types, tags, unsettled_from);
     if cardinality(v_lanes.lane_ids) > 1 then  -- the scan of a single one finds out itself what is there
         v_lanes := pgbaton._lane_heads(v_lanes, batch_size);
     else
-        v_lanes.heads := v_lanes.starts;
+        v_lanes.heads := coalesce(v_lanes.heads, v_lanes.starts);
+        v_begin := v_lanes.heads[1];
     end if;
 
     loop
@@ -63,7 +63,7 @@ begin
             -- A scan reads all of a page of the index that is within its bounds, although a few entries will do: one
             -- span stands every 64 positions or so. Without a bound when that was not enough.
             v_until := case
-                when v_lanes.heads[v_lane] = v_lanes.starts[v_lane] then v_lanes.heads[v_lane] + 64 * (32 + v_missing)
+                when v_lanes.heads[v_lane] = v_begin then v_begin + 64 * (32 + v_missing)
                 else v_last
             end;
         end if;
@@ -203,11 +203,9 @@ begin
     end if;
 end;
 $$;
-comment on function pgbaton._pick_spans(
-    integer[], integer[], integer[], text[], text[], integer, bigint, pgbaton.permit[]
-) is
-'Locks the spans of the next batch_size claimable jobs, over all lanes that match by priority and position.
-Of standard queues (plain_ids) these are the spans of ready_span that end with lone_his, each of one job without a key
+comment on function pgbaton._pick_spans(pgbaton.lanes, integer[], integer, pgbaton.permit[]) is
+'Locks the spans of the next batch_size claimable jobs, over all of the lanes by priority and position.
+Of standard queues these are the spans of ready_span that end with lone_his, each of one job without a key
 that nobody had yet, those that end with his, and what was cut off the front of another one.
 Of all others they are the spans that begin with los. jobs: how many they are. has_twins: two of them hold keys of one
 name. What the rate of its key does not let start is put off, and others are taken.

@@ -5,7 +5,6 @@ create or replace function pgbaton._claimable_queues(
 language plpgsql volatile
 as $$
 declare
-    v_one pgbaton.queue;
     v_number bigint;
     v_allowed integer[];
 begin
@@ -30,25 +29,14 @@ begin
             message = 'queues is empty or holds a null',
             hint = 'Name the queues to work on, or pass null for all.';
     end if;
-    if cardinality(queues) = 1 then  -- as most workers ask: without aggregates it costs half as much
-        select q.* into v_one from pgbaton.queue as q where q.name = any (queues);
-        v_number := (v_one.id is not null)::integer;
-        if not v_one.is_paused then
-            ids := array[v_one.id];
-            plain_ids := case when v_one.policy = 'standard' then ids end;
-            limited_ids := case when v_one.is_limited then ids end;
-            lease := v_one.lease;
-        end if;
-    else
-        select
-            array_agg(q.id) filter (where not q.is_paused),
-            array_agg(q.id) filter (where not q.is_paused and q.policy = 'standard'),
-            array_agg(q.id) filter (where not q.is_paused and q.is_limited),
-            case when min(q.lease) = max(q.lease) then min(q.lease) end, count(*)
-        into ids, plain_ids, limited_ids, lease, v_number
-        from pgbaton.queue as q
-        where q.name = any (queues);
-    end if;
+    select
+        array_agg(q.id) filter (where not q.is_paused),
+        array_agg(q.id) filter (where not q.is_paused and q.policy = 'standard'),
+        array_agg(q.id) filter (where not q.is_paused and q.is_limited),
+        case when min(q.lease) = max(q.lease) then min(q.lease) end, count(*)
+    into ids, plain_ids, limited_ids, lease, v_number
+    from pgbaton.queue as q
+    where q.name = any (queues);
     if v_number < cardinality(queues) then
         -- A name is unknown or stands there twice.
         perform pgbaton._require_queue(u.name) from unnest(queues) as u (name);

@@ -204,6 +204,24 @@ FAULTS = [
         "a_job_committed_late_runs",
     ),
     Fault(
+        "a claim of one overlooks that there are other lanes",
+        "_cut_first",
+        (("limit 2", "limit 1"),),
+        "a_claim_of_one_is_the_first_in_line",
+    ),
+    Fault(
+        "two claims of one take the same job",
+        "_cut_first",
+        (("for update skip locked", ""),),
+        "a_claim_of_one_is_the_first_in_line",
+    ),
+    Fault(
+        "a claim of one takes the whole span",
+        "_cut_first",
+        (("set lo = s.lo + batch_size", "set lo = s.hi"),),
+        "a_claim_of_one_is_the_first_in_line",
+    ),
+    Fault(
         "the watermark passes what is claimable",
         "_advance",
         (("least(case", "greatest(case"),),

@@ -215,6 +215,25 @@ def the_watermark_stays_behind_what_is_claimable(open_session: Open) -> None:
     assert db.one("select count(*) from pgbaton.watermark where kind = 'lane'") == 1
 
 
+def a_claim_of_one_is_the_first_in_line(open_session: Open) -> None:
+    """By priority, and beside an open claim. The clock stands still: upkeep is done."""
+    db, other = open_session(), open_session()
+    with Clock(db.conn):
+        db.rows("select pgbaton.create_queue('q')")
+        assert not db.claim("q", 1)
+        assert not other.claim("q", 1)
+        jobs = db.enqueue_batch("q", 64)
+        other.begin()
+        assert list(other.claim("q", 1)) == jobs[:1]
+        later = [db.enqueue("q") for _ in range(2)]
+        db.never_waits()
+        assert list(db.claim("q", 1)) == later[:1]
+        other.commit()
+        assert list(db.claim("q", 2)) == jobs[1:3]
+        urgent = db.one("select pgbaton.enqueue_job('q', priority => 200)")
+        assert [list(db.claim("q", 1)) for _ in range(2)] == [[urgent], jobs[3:4]]
+
+
 def a_child_waits_for_all_of_its_parents(open_session: Open) -> None:
     db = open_session()
     db.rows("select pgbaton.create_queue('q')")

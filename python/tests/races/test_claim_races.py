@@ -30,17 +30,19 @@ def jobs(request: pytest.FixtureRequest, db: Session) -> list[int]:
     return db.enqueue_batch("q", 300, keys)
 
 
+@pytest.mark.parametrize("size", [1, 16, 40, 64])
 def test_claims_that_are_left_open_get_different_jobs(
-    jobs: list[int], open_session: Open, sound: Sound
+    jobs: list[int], open_session: Open, sound: Sound, size: int
 ) -> None:
+    """Also where each takes from the front of a span, or all of it."""
     workers = [open_session() for _ in range(4)]
     got = []
     for worker in workers:
         worker.never_waits()
         worker.begin()
-        got.append(list(worker.claim("q", 40)))
-    assert [len(claimed) for claimed in got] == [40] * 4
-    assert len({job for claimed in got for job in claimed}) == 160
+        got.append(list(worker.claim("q", size)))
+    assert [len(claimed) for claimed in got] == [size] * 4
+    assert len({job for claimed in got for job in claimed}) == 4 * size
     for worker in workers:
         worker.commit()
     sound()

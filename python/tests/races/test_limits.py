@@ -6,7 +6,7 @@ Rows of ../shared's list of pitfalls are named in docs/guarantees.md.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any, LiteralString
 
@@ -244,28 +244,6 @@ def test_first_limits_count_what_is_being_claimed(
     assert len(taken) == (1 if end == "commit" else 4)
     assert running(db) == used(db) == 4
     sound()
-
-
-@pytest.fixture
-def gate(db: Session, open_session: Open) -> Iterator[Session]:
-    """While it is open, claims of db wait where they know their queues and have picked nothing."""
-    gate = open_session()
-    source = gate.one("select pg_get_functiondef('pgbaton._is_tended'::regproc)")
-    gate.rows("""
-        create or replace function pgbaton._is_tended(at timestamptz) returns boolean
-        language plpgsql as $$ begin
-            if current_setting('tap.waits', true) = 'yes' then
-                perform pg_advisory_xact_lock_shared(17);
-            end if;
-            return true;
-        end $$
-    """)
-    db.rows("set tap.waits = 'yes'")
-    gate.begin()
-    gate.rows("select pg_advisory_xact_lock(17)")
-    yield gate
-    gate.rows("rollback")
-    gate.rows(source)
 
 
 @pytest.mark.parametrize("size", [1, 5])
