@@ -95,6 +95,7 @@ def test_a_job_that_is_committed_while_its_day_goes_is_not_lost(
         "select pgbaton._drop_day(pgbaton._day(pgbaton._now()) - 1, pgbaton._now())"
     )
     going.until_blocked(producer)
+    db.stop_autovacuum()  # it uses the day as well
     producer.commit()
     assert going.one() is True
     sound()
@@ -117,6 +118,7 @@ def test_whoever_has_the_table_and_not_yet_the_day_is_not_waited_for_in_vain(
     ).until_blocked(reader)
     reader.never_waits()
     reader.rows("select count(*) from pgbaton.job")
+    db.stop_autovacuum()  # it uses the day as well
     reader.commit()
     assert going.one() is True
     assert not exists(db, f"job_{name}")
