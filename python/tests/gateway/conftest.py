@@ -11,12 +11,10 @@ import psycopg
 import pytest
 from browser import CHROMIUM, FLAGS, opened
 from playwright.sync_api import Browser, Page, sync_playwright
-from serving import Served, database, serving
+from serving import QUICK, Served, database, serving
 
 from pgbaton import Client
 
-# A cleanup would come between.
-QUICK = ("--cleanup-interval", "0", "--ping", "0.5", "--refresh", "0.3")
 ROLES = {
     "shop": "pgbaton_producer, pgbaton_worker, pgbaton_operator, pgbaton_monitor",
     "till": "pgbaton_producer",

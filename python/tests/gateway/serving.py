@@ -15,6 +15,9 @@ import httpx
 import psycopg
 from psycopg.conninfo import make_conninfo
 
+# A cleanup would come between.
+QUICK = ("--cleanup-interval", "0", "--ping", "0.5", "--refresh", "0.3")
+
 
 @dataclass
 class Event:

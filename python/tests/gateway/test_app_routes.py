@@ -11,8 +11,7 @@ import httpx
 import psycopg
 import pytest
 from app_routes import OPEN, all_routes, path_of, targets
-from conftest import QUICK
-from serving import Served, database, serving
+from serving import QUICK, Served, database, serving
 
 from pgbaton import Client
 
