@@ -119,11 +119,6 @@ begin
             if v_picked.has_twins then
                 perform pgbaton._set_aside(v_picked.los);
             end if;
-        end if;
-        v_token := coalesce(v_token, nextval('pgbaton.lease_token_seq'));
-        -- A later time than v_now: a job of a key is not claimed before the one before it has ended.
-        v_claimed_at := pgbaton._now();
-        if v_span.lo is null then
             if cardinality(v_picked.los) = 0 and 1 = cardinality(v_picked.his) + cardinality(v_picked.lone_his)
                 + ((v_picked.cut).lo is not null)::integer
             then
@@ -137,10 +132,13 @@ begin
                 from pgbaton.lane as l where l.id = v_span.lane_id;
             end if;
         end if;
+        v_token := coalesce(v_token, nextval('pgbaton.lease_token_seq'));
+        -- A later time than v_now: a job of a key is not claimed before the one before it has ended.
+        v_claimed_at := pgbaton._now();
         if v_span.lo is not null then
             -- All from one span, as it is with small batches: the same as below, for one row.
             if v_queue.id is null or pg_sequence_last_value('pgbaton.edge_seq') is not null then
-                -- There are limits, and since it was looked for it may have got its first.
+                -- One of several; or there are limits, and since it was looked for it may have got its first.
                 select q.* into v_queue from pgbaton.queue as q where q.id = v_span.queue_id;
             end if;
             if v_queue.is_limited then

@@ -72,11 +72,13 @@ def test_a_queue_that_is_changed_meanwhile(
         select from pgbaton.span as s
         where not exists (select from pgbaton.queue as q where q.id = s.queue_id)
     """)
+    if end == "before" and change in ("dropped", "made again", "emptied"):
+        assert not claimed
     if change in ("nothing", "with another lease"):
         assert len(claimed) == min(size, JOBS)
     if change == "limited":
         running = "select coalesce(sum(s.hi - s.lo + 1), 0) from pgbaton.held_span as s"
-        assert other.one(running) <= max(4, len(claimed))
+        assert other.one(running) <= 4
     if change in ("in order", "with an urgent job", "paused"):
         other.rows("select pgbaton.resume_queue('q')")
         rest = list(other.claim("q", 100))
