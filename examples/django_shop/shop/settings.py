@@ -22,7 +22,10 @@ TASKS = {
     "default": {
         "BACKEND": "pgbaton.django.tasks.PgbatonBackend",
         "QUEUES": ["default", "parcels"],
-        "OPTIONS": {"queues": {"parcels": {"policy": "fifo", "max_attempts": 5}}},
+        "OPTIONS": {
+            "queues": {"parcels": {"policy": "fifo", "max_attempts": 5}},
+            "worker": "shop.tasks.prepare",
+        },
     }
 }
 ROOT_URLCONF = "shop.urls"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from django.core.mail import mail_admins
 from django.db import transaction
 
+from pgbaton import Worker
 from pgbaton.django.tasks import task
 from shop.models import Order
 
@@ -25,3 +27,8 @@ def handle(order_id: int, step: str) -> None:
         order = Order.objects.select_for_update().get(id=order_id)
         order.steps.append(step)
         order.save()
+
+
+def prepare(worker: Worker) -> None:
+    """Named by OPTIONS["worker"] in the settings: is given each worker before it runs."""
+    worker.on_failed_for_good(lambda failure: mail_admins("A job failed", failure.message))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 
 from django.db import connections
+from django.utils.module_loading import import_string
 
 from pgbaton._runtime.running import RunningJob
 from pgbaton.django._connections import close_connections, dsn_of, problem_of
@@ -26,8 +27,8 @@ def make_worker(
     """A worker for the queues of a backend.
 
     Raises:
-        ValueError: the backend is not pgbaton's, its database is not PostgreSQL, or it does not
-            have such a queue, or names none.
+        ValueError: the backend is not pgbaton's, its database is not PostgreSQL, it does not have
+            such a queue, or names none, or `worker` of its OPTIONS is no function.
     """
     ours = backend_of(backend)
     if problem := problem_of(ours.database):
@@ -54,7 +55,25 @@ def make_worker(
 
     for queue in wanted:
         worker.handler(queue)(run)
+    if prepare := _preparation(ours):
+        prepare(worker)
     return worker
+
+
+def _preparation(backend: PgbatonBackend) -> Callable[[Worker], object] | None:
+    """What the project does to a worker before it runs, as to add hooks."""
+    found = named = backend.options.get("worker")
+    if isinstance(named, str):
+        try:
+            found = import_string(named)
+        except ImportError as error:
+            raise ValueError(f"'worker' in OPTIONS of {backend.alias!r}: {error}") from error
+    if found is None or callable(found):
+        return found
+    raise ValueError(
+        f"'worker' in OPTIONS of {backend.alias!r} is {named!r}: pass a function that takes a"
+        " Worker, or its dotted name"
+    )
 
 
 def backend_of(alias: str) -> PgbatonBackend:

@@ -213,8 +213,9 @@ class PgbatonBackend(BaseTaskBackend):
 
     In OPTIONS of the setting TASKS: `database`, the alias of the database with the jobs (default
     `default`), and `queues`, what `create_queue` is given for a queue when `migrate` creates it,
-    for example `{"orders": {"policy": "fifo", "max_attempts": 5}}`; and `page`, the address of
-    `pgbaton serve`, to which the admin has a link.
+    for example `{"orders": {"policy": "fifo", "max_attempts": 5}}`; `worker`, a function, or its
+    dotted name, that is given the `Worker` of `pgbaton_worker` before it runs; and `page`, the
+    address of `pgbaton serve`, to which the admin has a link.
     """
 
     task_class = PgbatonTask
@@ -281,7 +282,7 @@ class PgbatonBackend(BaseTaskBackend):
         found: list[checks.CheckMessage] = [*super().check(**kwargs)]
         if problem := problem_of(self.database):
             found.append(checks.Error(problem, hint="OPTIONS['database'] of TASKS names it."))
-        if unknown := self.options.keys() - {"database", "page", "queues"}:
+        if unknown := self.options.keys() - {"database", "page", "queues", "worker"}:
             found.append(checks.Error(f"OPTIONS of TASKS[{self.alias!r}] has {sorted(unknown)}"))
         if "pgbaton.django" not in settings.INSTALLED_APPS:
             found.append(

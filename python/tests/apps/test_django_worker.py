@@ -309,6 +309,51 @@ def test_the_worker_has_the_role_that_django_assumes(
         shop.execute(f'drop role {login}; drop role "{app}"')
 
 
+def tasks_with(**options: Any) -> Any:
+    from django.conf import settings
+
+    [default] = settings.TASKS.values()
+    return {"default": {**default, "OPTIONS": {**default["OPTIONS"], **options}}}
+
+
+def test_the_project_prepares_the_worker(in_test_case: None) -> None:
+    from django.core.checks import run_checks
+    from django.test import override_settings
+    from shop.tasks import PREPARED, fail
+
+    from pgbaton.django.testing import run_tasks
+
+    with override_settings(TASKS=tasks_with(worker="shop.tasks.prepare")):
+        assert not [found for found in run_checks() if "TASKS" in found.msg]
+        id = int(fail.using(max_attempts=1).enqueue("broke").id)
+        run_tasks(raise_errors=False)
+    assert PREPARED.pop() == [id, "NoFunds('broke')"]
+    seen: list[str] = []
+    with override_settings(TASKS=tasks_with(worker=lambda worker: seen.append(worker.worker_id))):
+        run_tasks()
+    assert len(seen) == 1
+
+
+@pytest.mark.parametrize(
+    ("worker", "said"),
+    [
+        ("shop.tasks.missing", "'worker' in OPTIONS of 'default': .*missing"),
+        ("prepare", "'worker' in OPTIONS of 'default': .*prepare"),
+        ("shop.tasks.PREPARED", "is 'shop.tasks.PREPARED': pass a function"),
+        (17, "is 17: pass a function"),
+    ],
+)
+def test_what_cannot_prepare_a_worker(worker: Any, said: str, site: str) -> None:
+    from django.core.management import CommandError, call_command
+    from django.test import override_settings
+
+    with (
+        override_settings(TASKS=tasks_with(worker=worker)),
+        pytest.raises(CommandError, match=said),
+    ):
+        call_command("pgbaton_worker", burst=True)
+
+
 def test_a_queue_that_is_missing(shop: Shop) -> None:
     from django.core.management import CommandError, call_command
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from pgbaton import Worker
 from pgbaton.django._framework import TaskContext
 from pgbaton.django.tasks import task
 from shop.models import Order
@@ -13,6 +14,9 @@ try:
     from django.tasks import task as plain_task
 except ImportError:
     from django_tasks import task as plain_task
+
+
+PREPARED: list[object] = []  # what the hook of the worker was told
 
 
 class NoFunds(Exception):
@@ -77,3 +81,7 @@ def ship(order_id: int, step: str = "ship") -> str:
 
 def no_task() -> None:
     raise AssertionError("a job must not call this")
+
+
+def prepare(worker: Worker) -> None:
+    worker.on_failed_for_good(lambda failed: PREPARED.append([failed.job.id, repr(failed.error)]))
