@@ -644,8 +644,8 @@ def test_d01_the_last_of_many_parents_costs_what_the_first_does(
         flow.commit()
         if job % 100 == 0:
             flow.claim("other")
-    first, last = max(costs[100:200]), max(costs[-100:-1])
-    assert last < 2 * first
-    assert costs[-1] < 2 * first
+    # In sum: what others do on the server makes one call or the other read the catalog anew.
+    assert sum(costs[-101:-1]) < 1.5 * sum(costs[100:200])
+    assert costs[-1] < 2 * max(costs[100:200])
     old.rollback()
     run_one(flow, child)
