@@ -19,8 +19,9 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_wanted pgbaton.queue := row(
-        null, queue, policy, on_exhausted, max_attempts, retry_delay, retry_backoff, retry_delay_max, backoff_schedule,
-        lease, retention, dead_letter_retention, max_lanes, description, false, pgbaton._now(), false
+        null, queue, policy, on_exhausted, max_attempts, retry_delay, retry_backoff, retry_delay_max,
+        backoff_schedule[:], lease, retention, dead_letter_retention, max_lanes, description, false, pgbaton._now(),
+        false
     );
     v_existing pgbaton.queue;
 begin

@@ -38,7 +38,7 @@ begin
     v_new.retry_delay := coalesce(retry_delay, v_old.retry_delay);
     v_new.retry_backoff := coalesce(retry_backoff, v_old.retry_backoff);
     v_new.retry_delay_max := coalesce(retry_delay_max, v_old.retry_delay_max);
-    v_new.backoff_schedule := coalesce(backoff_schedule, v_old.backoff_schedule);
+    v_new.backoff_schedule := coalesce(backoff_schedule[:], v_old.backoff_schedule);
     v_new.lease := coalesce(lease, v_old.lease);
     v_new.retention := coalesce(retention, v_old.retention);
     v_new.dead_letter_retention := coalesce(dead_letter_retention, v_old.dead_letter_retention);

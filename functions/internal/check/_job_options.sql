@@ -30,7 +30,7 @@ begin
     -- A schedule of n waits means n retries, unless the caller says otherwise.
     return row(
         coalesce(max_attempts, cardinality(backoff_schedule) + 1),
-        retry_delay, retry_backoff, backoff_schedule, keys_if_undelivered, v_headers
+        retry_delay, retry_backoff, backoff_schedule[:], keys_if_undelivered, v_headers
     )::pgbaton.job_options;
 end;
 $$;
