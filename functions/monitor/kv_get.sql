@@ -6,9 +6,10 @@ as $$
 declare
     v_allowed constant integer[] := pgbaton._allowed_queues('monitor');
 begin
+    perform pgbaton._check_flat('key', array_ndims(key));
     return (
         select k.value from pgbaton.kv as k
-        where k.key = kv_get.key and (v_allowed is null or k.queue_id = any (v_allowed))
+        where k.key = kv_get.key[:] and (v_allowed is null or k.queue_id = any (v_allowed))
         order by k.updated_at desc, k.queue_id desc
         limit 1
     );
@@ -16,4 +17,4 @@ end;
 $$;
 comment on function pgbaton.kv_get(text[]) is
 'The payload stored under a key path when a job failed for good, null if there is none: the latest of the queues that
-the caller may monitor.';
+the caller may monitor. Raises 2202E.';

@@ -39,7 +39,8 @@ end;
 $$;
 comment on function pgbaton.act_on_jobs(text, jsonb, text, integer, text, boolean, timestamptz, integer) is
 'Does one thing with the jobs that fit a filter of find_jobs, at most max_rows of 1,000 in one call, the oldest first,
-and says with how many. The filter must say something. The audit keeps each call with its filter and reason.
+and says with how many. The filter must say something, which an empty list or payload does not. The audit keeps each
+call with its filter and reason.
 action: retry (failed jobs, as retry_job; the filter may say extra_attempts, default 1), skip (failed jobs, as
 skip_job), requeue (failed jobs, as requeue_dead_job), reschedule (jobs that nobody has claimed, or that wait for
 their time or a retry, as reschedule_job: to run_at, null is at once), prioritize (the same jobs, as change_priority:

@@ -6,10 +6,11 @@ as $$
 declare
     v_allowed constant integer[] := pgbaton._allowed_queues('operate');
 begin
+    perform pgbaton._check_flat('key', array_ndims(key));
     delete from pgbaton.kv as k
-    where k.key = kv_delete.key and (v_allowed is null or k.queue_id = any (v_allowed));
+    where k.key = kv_delete.key[:] and (v_allowed is null or k.queue_id = any (v_allowed));
     if found then
-        perform pgbaton._audit('kv_delete', null, null, null, key::text);
+        perform pgbaton._audit('kv_delete', null, null, null, key[:]::text);
         return true;
     end if;
     return false;
@@ -17,4 +18,4 @@ end;
 $$;
 comment on function pgbaton.kv_delete(text[]) is
 'Removes what the queues on which the caller may operate stored under a key path, and says whether there
-was something.';
+was something. Raises 2202E.';

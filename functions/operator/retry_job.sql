@@ -22,7 +22,7 @@ begin
         perform pgbaton._require_retry_place(v_span);
     end if;
     v_span.state := 'retry';
-    v_span.extra_attempts := nullif(coalesce(v_span.extra_attempts, 0) + extra_attempts, 0);
+    v_span.extra_attempts := nullif(least(coalesce(v_span.extra_attempts, 0) + extra_attempts, 1000000000), 0);
     v_span.run_at := pgbaton._now();
     v_span.changed_at := v_span.run_at;
     -- A failed job without the baton: its key went on without it. Under the producers' lock, as if it were enqueued

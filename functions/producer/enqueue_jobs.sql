@@ -25,14 +25,10 @@ begin
     end if;
     perform pgbaton._check_batch(v_queue, v_all.payloads, v_all.singleton_keys);
     if v_all.debounces is not null then
-        v_outcomes := array(
-            select r from pgbaton._replace_jobs(
-                v_queue, v_all.payloads, v_all.singleton_keys, v_all.lane_ids, v_all.run_ats, v_all.options,
-                v_all.dedup_ids, v_all.on_duplicates, v_all.debounces, v_all.max_waits
-            ) as r
-        );
-        perform pgbaton._add_edges_of(v_all.waits, v_outcomes);
-        return query select * from unnest(v_outcomes);
+        return query select * from unnest(pgbaton._replace_jobs(
+            v_queue, v_all.payloads, v_all.singleton_keys, v_all.lane_ids, v_all.run_ats, v_all.options,
+            v_all.dedup_ids, v_all.on_duplicates, v_all.debounces, v_all.max_waits, v_all.waits
+        ));
         return;
     end if;
     v_is_new := pgbaton._register_dedup_ids(v_queue, v_all.dedup_ids, v_all.on_duplicates);

@@ -19,8 +19,9 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_wanted pgbaton.queue := row(
-        null, queue, policy, on_exhausted, max_attempts, retry_delay, retry_backoff, retry_delay_max, backoff_schedule,
-        lease, retention, dead_letter_retention, max_lanes, description, false, pgbaton._now(), false
+        null, queue, policy, on_exhausted, max_attempts, retry_delay, retry_backoff, retry_delay_max,
+        backoff_schedule[:], lease, retention, dead_letter_retention, max_lanes, description, false, pgbaton._now(),
+        false
     );
     v_existing pgbaton.queue;
 begin
@@ -66,8 +67,8 @@ policy: what jobs of one singleton_key (none is a key like any) mean to each oth
 most one waits to run (short), one runs (singleton), one in each state (stately), one at all (exclusive), or
 they run one at a time in enqueue order (fifo).
 on_exhausted (fifo): block, a failed job holds its key, or continue, the next one runs.
-max_attempts: null is unlimited. Wait before a retry: backoff_schedule[n] after the n-th attempt (the last
-entry repeats), else exponential from retry_delay up to retry_delay_max when retry_backoff, each wait drawn between
+max_attempts: 1 to 1000000000; null is unlimited. Wait before a retry: backoff_schedule[n] after the n-th attempt (the
+last entry repeats), else exponential from retry_delay up to retry_delay_max when retry_backoff, each wait drawn between
 half of that and all of it, else retry_delay. The defaults go on for one and a quarter to two and a half hours.
 lease: how long a claim holds. retention, dead_letter_retention (null: for ever): how long finished and failed
 jobs are kept.

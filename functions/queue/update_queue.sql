@@ -32,13 +32,16 @@ begin
     if policy <> v_old.policy and v_old.is_limited then
         perform pgbaton._drop_key_limit(v_old);
     end if;
+    if policy <> v_old.policy and policy not in ('fifo', 'singleton', 'stately') then
+        delete from pgbaton.paused_key as p where p.queue_id = v_old.id;  -- no call could resume them
+    end if;
     v_new.policy := coalesce(policy, v_old.policy);
     v_new.on_exhausted := coalesce(on_exhausted, v_old.on_exhausted);
     v_new.max_attempts := coalesce(max_attempts, v_old.max_attempts);
     v_new.retry_delay := coalesce(retry_delay, v_old.retry_delay);
     v_new.retry_backoff := coalesce(retry_backoff, v_old.retry_backoff);
     v_new.retry_delay_max := coalesce(retry_delay_max, v_old.retry_delay_max);
-    v_new.backoff_schedule := coalesce(backoff_schedule, v_old.backoff_schedule);
+    v_new.backoff_schedule := coalesce(backoff_schedule[:], v_old.backoff_schedule);
     v_new.lease := coalesce(lease, v_old.lease);
     v_new.retention := coalesce(retention, v_old.retention);
     v_new.dead_letter_retention := coalesce(dead_letter_retention, v_old.dead_letter_retention);
@@ -69,7 +72,8 @@ comment on function pgbaton.update_queue(
 'Changes settings of a queue; null leaves one as it is, so none can be set to null here. What is not set on a
 job itself follows at once, for jobs that are there too: a lease or a wait for a retry that has begun stays.
 on_exhausted: continue frees the keys that failed jobs block already; block holds for jobs that fail from then on.
-policy: can change only while the queue has no live jobs; set_fifo_mode turns order on and off with jobs in it.
+policy: can change only while the queue has no live jobs; set_fifo_mode turns order on and off with jobs in it. One
+that holds no keys forgets which were paused.
 Waits for other calls that change the queue or drop it.
 Raises PB001, PB003 (policy, with a key_limit), PB008 (policy, with live jobs), 22004, 22023, or 40001 for an older
 snapshot.';

@@ -23,7 +23,7 @@ declare
     v_count bigint;  -- of the jobs of a queue
     v_staged bigint;  -- and of the rows
 begin
-    perform pgbaton._check_run_id(run_id);
+    perform pgbaton._check_run_id(run_id), pgbaton._check_flat('attempts', array_ndims(attempts));
     if num_nulls(attempts, expected) > 0 or array_position(attempts, null) is not null then
         raise exception using
             errcode = 'null_value_not_allowed',

@@ -15,8 +15,8 @@ FLOORS = [
     ["spans", "wake"],
     ["claim", "keys"],
     ["end", "enqueue", "stats"],
-    ["after", "replace", "retention"],
-    ["staging"],
+    ["after", "retention"],
+    ["replace", "staging"],
     ["upkeep"],
 ]
 FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}

@@ -16,7 +16,7 @@ begin
             end,
             message = case
                 when cardinality(error_messages) > 1 then format('error message %s is null or empty', coalesce(
-                    array_position(error_messages, ''), array_position(error_messages, null)
+                    array_position(error_messages[:], ''), array_position(error_messages[:], null)
                 ))
                 else 'an error message is null or empty'
             end,

@@ -20,12 +20,13 @@ begin
             message = format('a setting of queue "%s" is null', queue.name),
             hint = 'Only max_attempts, backoff_schedule, dead_letter_retention and description may be null.';
     end if;
-    if queue.max_attempts < 1 or queue.max_lanes < 1 then
+    if queue.max_lanes < 1 then
         raise exception using
             errcode = 'invalid_parameter_value',
-            message = format('max_attempts %s or max_lanes %s is below 1', queue.max_attempts, queue.max_lanes),
-            hint = 'Pass at least 1; max_attempts null is unlimited.';
+            message = format('max_lanes %s is below 1', queue.max_lanes),
+            hint = 'Pass at least 1.';
     end if;
+    perform pgbaton._check_max_attempts(queue.max_attempts, 'unlimited');
     if octet_length(queue.description) > 4096 then
         raise exception using
             errcode = 'invalid_parameter_value',

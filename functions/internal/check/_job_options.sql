@@ -17,11 +17,8 @@ begin
     ) = 0 then
         return null;
     end if;
-    if max_attempts < 1 then
-        raise exception using
-            errcode = 'invalid_parameter_value',
-            message = format('max_attempts is %s', max_attempts),
-            hint = 'Pass at least 1, or null for the queue''s default.';
+    if max_attempts is not null then
+        perform pgbaton._check_max_attempts(max_attempts, 'the queue''s default');
     end if;
     perform pgbaton._check_duration('retry_delay', retry_delay);
     perform pgbaton._check_schedule(backoff_schedule);
@@ -30,7 +27,7 @@ begin
     -- A schedule of n waits means n retries, unless the caller says otherwise.
     return row(
         coalesce(max_attempts, cardinality(backoff_schedule) + 1),
-        retry_delay, retry_backoff, backoff_schedule, keys_if_undelivered, v_headers
+        retry_delay, retry_backoff, backoff_schedule[:], keys_if_undelivered, v_headers
     )::pgbaton.job_options;
 end;
 $$;

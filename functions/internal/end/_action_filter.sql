@@ -19,7 +19,11 @@ begin
             message = format('the action is %L', action),
             hint = 'The actions are retry, skip, requeue, reschedule, prioritize, cancel, delete and erase.';
     end if;
-    if filter - 'extra_attempts' = '{}' then
+    -- An empty list, or object, fits all jobs as no filter does.
+    if not exists (
+        select from jsonb_each(filter - 'extra_attempts') as e
+        where e.key not in ('tags', 'states', 'payload') or e.value not in ('[]', '{}')
+    ) then
         raise exception using
             errcode = 'invalid_parameter_value',
             message = 'the filter is empty',

@@ -28,7 +28,7 @@ begin
             s.lo, s.hi, v_positions[width_bucket(s.lo, v_los)],  -- the place of lo, since they are in order
             s.key_position, s.lease_token, s.lease_until, s.claimed_at, s.started_at, v_now, v_now, s.day, s.queue_id,
             s.lane_id, 'retry', s.attempt,
-            nullif(coalesce(s.extra_attempts, 0) + _retry_at_once.extra_attempts, 0),
+            nullif(least(coalesce(s.extra_attempts, 0) + _retry_at_once.extra_attempts, 1000000000), 0),
             pgbaton._slot(s.policy, 'retry', s.claimed_at, s.attempt, s.held_key, s.lo), true, s.singleton_key,
             s.held_key, s.worker_id, s.policy
         )::pgbaton.span

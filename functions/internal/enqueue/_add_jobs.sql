@@ -15,6 +15,7 @@ as $$
 declare
     v_job_ids bigint[];
     v_refused integer;
+    v_key text;
 begin
     if payloads is null or cardinality(payloads) = 0 then
         return;
@@ -28,9 +29,8 @@ begin
         ));
         v_refused := array_position(v_job_ids, null);
         if v_refused is not null and not may_refuse then
-            perform pgbaton._refuse_queued(
-                queue, singleton_keys[v_refused], pgbaton._queued_job(queue, singleton_keys[v_refused])
-            );
+            v_key := (singleton_keys[:])[v_refused];
+            perform pgbaton._refuse_queued(queue, v_key, pgbaton._queued_job(queue, v_key));
         end if;
         return query select i.id from unnest(v_job_ids) with ordinality as i (id, ordinal) order by i.ordinal;
     end if;

@@ -17,7 +17,10 @@ begin
                 r.lo, r.hi, r.day, r.queue_id, r.lane_id, r.state, r.is_live, r.worker_id, r.ended_at
             )::pgbaton.job_range
         from unnest(ranges) with ordinality as r
-        where (queue_ids is null or r.queue_id = any (queue_ids))
+        where case
+                when queue_ids is null then r.queue_id in (select q.id from pgbaton.queue as q)  -- not a dropped one
+                else r.queue_id = any (queue_ids)
+            end
             and (lane_ids is null or r.lane_id = any (lane_ids))
             and (
                 v_states = '{}'

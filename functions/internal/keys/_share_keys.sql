@@ -13,7 +13,14 @@ begin
             when s.lo in (select f.lo from unnest(full_los) as f (lo))
                 then not pgbaton._stays_full(s.queue_id, s.singleton_key)
             else true
-        end;
+        end
+        -- Upkeep within this claim may have passed it on: where a key was paused, the claim looked once more.
+        and not exists (
+            select from only pgbaton.span as o
+            where o.queue_id = s.queue_id and o.singleton_key = s.singleton_key and o.slot is not null
+                and o.held_key is not null
+            offset 0
+        );
     if v_keys is not null then
         perform pgbaton._pass_batons(v_queue_ids, v_keys, array_fill(0::bigint, array[cardinality(v_keys)]));
     end if;

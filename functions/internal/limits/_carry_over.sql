@@ -7,7 +7,7 @@ as $$
 begin
     -- The newest starts fill the permits: when the oldest of those that fit leaves the interval, all before it have.
     with old as (
-        select s.used, s.free_at - old_refill as at, sum(s.used) over w - s.used as newer
+        select s.used, pgbaton._after(s.free_at, -old_refill) as at, sum(s.used) over w - s.used as newer
         from unnest(starts) as s
         window w as (order by s.free_at desc, s.no)
     ), new as (
@@ -16,7 +16,7 @@ begin
         where p.queue_id = _carry_over.queue_id and p.kind = _carry_over.kind
     )
     update pgbaton.permit as p
-    set used = u.used, free_at = u.at + l.refill
+    set used = u.used, free_at = pgbaton._after(u.at, l.refill)
     from (
         select
             n.no, n.version, max(o.at) as at,

@@ -24,9 +24,9 @@ begin
             where s.queue_id = n.queue_id
         ) end,
         lease_token = case when n.kind = 'running' then _hold_permits.lease_token end,
-        free_at = case when n.kind <> 'running' then at + (
+        free_at = case when n.kind <> 'running' then pgbaton._after(at, (
             select l.refill from pgbaton.queue_limit as l where l.queue_id = n.queue_id and l.kind = n.kind
-        ) end
+        )) end
     from needed as n
     cross join lateral (
         -- Each by its number: joined, all of the index might be read, dead entries included.

@@ -10,7 +10,7 @@ as $$
                 where s.lease_token = h.lease_token and s.queue_id = of_limit.queue_id
             ), false))::integer
             -- Further ahead than it can be: the clock was set back.
-            when h.free_at > _permits.at and h.free_at <= _permits.at + of_limit.refill then h.used
+            when h.free_at > _permits.at and h.free_at <= pgbaton._after(_permits.at, of_limit.refill) then h.used
             else 0
         end,
         h.ordinal, h.lease_token, h.free_at

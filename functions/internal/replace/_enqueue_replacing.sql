@@ -29,12 +29,10 @@ begin
     perform pgbaton._check_replace(
         v_queue, dedup_id, on_duplicate, v_run_at is not null, waits_for_jobs, debounce, max_wait
     );
-    v_job_id := (
-        select r.job_id from pgbaton._replace_jobs(
-            v_queue, array[payload], array[singleton_key], array[v_lane_id], array[v_run_at], array[options],
-            array[dedup_id], array[on_duplicate], array[debounce], array[max_wait]
-        ) as r
-    );
+    v_job_id := (pgbaton._replace_jobs(
+        v_queue, array[payload], array[singleton_key], array[v_lane_id], array[v_run_at], array[options],
+        array[dedup_id], array[on_duplicate], array[debounce], array[max_wait]
+    ))[1].job_id;
     if v_job_id is null then
         perform pgbaton._refuse_queued(v_queue, singleton_key, pgbaton._queued_job(v_queue, singleton_key));
     end if;
