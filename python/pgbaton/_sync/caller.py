@@ -14,7 +14,7 @@ from psycopg.adapt import Loader
 from psycopg.rows import tuple_row
 
 from pgbaton import _calls
-from pgbaton._arguments import Argument, JsonList
+from pgbaton._arguments import Argument
 from pgbaton._calls import Required, Rows
 from pgbaton._codec import Encode, Encoder
 from pgbaton._sync.connections import ForeignConnection
@@ -172,8 +172,7 @@ def _execute(
 ) -> tuple[list[str], Rows]:
     # A cursor of our own kind, whatever the caller's connection makes.
     with psycopg.Cursor(connection, row_factory=tuple_row) as cursor:
-        cursor.adapters.register_loader("jsonb", jsonb_loader)
-        cursor.adapters.register_dumper(JsonList, _calls.JsonListDumper)
+        _calls.adapt(cursor.adapters, jsonb_loader)
         try:
             statement = _calls.statement(function, tuple(given))
             cursor.execute(statement, given, binary=True)
