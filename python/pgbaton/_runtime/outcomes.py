@@ -13,13 +13,13 @@ from typing import Any, TypeAlias
 
 from pgbaton._arguments import (
     Interval,
-    Json,
     argument,
     check_function,
     interval,
     not_what_is_wanted,
     result_value,
 )
+from pgbaton._json_text import JsonText
 
 log = logging.getLogger("pgbaton.worker")
 
@@ -86,9 +86,13 @@ Rules: TypeAlias = Mapping[type[Exception], Ruling | Callable[[Any], Ruling | No
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """The handler returned."""
+    """The handler returned.
 
-    result: Json = None
+    The result is text at once: what becomes of the object later does not count, and what cannot be
+    written fails in the attempt, not where outcomes of many jobs are sent.
+    """
+
+    result: JsonText | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +127,10 @@ Outcome = Completed | Failed | Released | Stopped
 def of_result(result: Any) -> Outcome:
     """A returned value is kept as the job's result if JSON can say it."""
     try:
-        result_value(result)
+        text = result_value(result)
     except (ValueError, TypeError, RecursionError) as error:
         return Failed(cleaned(f"the handler returned what is no JSON value: {error}"))
-    return Completed(result)
+    return Completed(None if text is None else JsonText(text))
 
 
 def of_error(error: BaseException, rules: Rules | None = None) -> Outcome:

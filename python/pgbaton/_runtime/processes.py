@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import os
 import pickle
@@ -16,7 +15,6 @@ from threading import Lock
 from typing import Any
 
 from pgbaton._runtime.outcomes import (
-    Completed,
     Failed,
     Outcome,
     Stopped,
@@ -186,10 +184,7 @@ def _outcome(handler: Handler, job: RunningJob) -> Outcome:
             result = handler.function(job)
     except BaseException as error:
         return of_error(error, handler.rules)
-    outcome = of_result(result)
-    if isinstance(outcome, Completed):  # as JSON has it, since the parent may not know its class
-        return Completed(json.loads(json.dumps(result)))
-    return outcome
+    return of_result(result)
 
 
 @contextmanager

@@ -291,6 +291,38 @@ def test_a_result_that_is_no_json_fails_the_job(
     assert "what is no JSON value" in (job.error_message or "")
 
 
+def test_a_result_at_the_limit_of_recursion_does_not_end_the_worker(
+    client: Client, worker: Worker
+) -> None:
+    """How deep a value may be to be written depends on the calls around it: the handler's count."""
+
+    @worker.handler("mail")
+    def nested(job: RunningJob) -> Any:
+        result: list[Any] = []
+        for _ in range(job.payload):
+            result = [result]
+        return result
+
+    depths = range(850, 1000, 2)
+    ids = [client.enqueue_job("mail", depth, max_attempts=1) for depth in depths]
+    assert worker.run(burst=True).failed == len(depths)
+    assert {client.get_job(job_id).state for job_id in ids} == {"failed"}
+
+
+def test_a_result_is_kept_as_it_was_returned(client: Client, worker: Worker) -> None:
+    """An outcome may wait for others while the program goes on with what was returned."""
+    result: list[object] = [1]
+
+    @worker.handler("mail")
+    async def handle(job: RunningJob) -> list[object]:
+        asyncio.get_running_loop().call_soon(result.append, object())
+        return result
+
+    job_id = client.enqueue_job("mail")
+    assert worker.run(burst=True).completed == 1
+    assert client.get_job(job_id).result == [1]
+
+
 REFUSES_POISON = """
     alter function pgbaton._complete rename to _complete_as_ever;
     create function pgbaton._complete(job_ids bigint[], lease_token bigint, results jsonb[])
