@@ -38,6 +38,21 @@ def test_calls_of_several_threads_are_transactions_of_their_own(other_dsn: str) 
             assert len(another.claim_job_batch("w", ["mail"], batch_size=200)) == 100
 
 
+def test_a_first_call_that_is_interrupted_leaves_no_half_made_connection(
+    other_dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with Client(other_dsn) as client:
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(psycopg.Connection, "set_isolation_level", interrupted)
+            client.list_queues()
+        with client._own.connection() as connection:  # type: ignore[union-attr]
+            shown = connection.execute("show transaction_isolation").fetchone()
+        assert shown == ("read committed",)
+
+
 def test_tasks_share_a_client(other_dsn: str) -> None:
     async def enqueue() -> int:
         async with AsyncClient(other_dsn) as client:

@@ -67,11 +67,15 @@ class OwnConnection:
                     client_encoding="UTF8",
                     fallback_application_name="pgbaton",
                 )
-                await self._look_at_default(self._connection)
+                try:
+                    await self._set_up(self._connection)
+                except BaseException:  # also of who is interrupted: the next call would use it
+                    await self._connection.close()
+                    raise
             return self._connection
 
-    async def _look_at_default(self, connection: psycopg.AsyncConnection[Any]) -> None:
-        """Not a setting of the session, which through a PgBouncer others would get."""
+    async def _set_up(self, connection: psycopg.AsyncConnection[Any]) -> None:
+        """The level is no setting of the session, which through a PgBouncer others would get."""
         cursor = await connection.execute("show default_transaction_isolation")
         self._has_other_default = await cursor.fetchone() != ("read committed",)
         if self._has_other_default:

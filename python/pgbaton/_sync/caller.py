@@ -68,11 +68,15 @@ class OwnConnection:
                     client_encoding="UTF8",
                     fallback_application_name="pgbaton",
                 )
-                self._look_at_default(self._connection)
+                try:
+                    self._set_up(self._connection)
+                except BaseException:  # also of who is interrupted: the next call would use it
+                    self._connection.close()
+                    raise
             return self._connection
 
-    def _look_at_default(self, connection: psycopg.Connection[Any]) -> None:
-        """Not a setting of the session, which through a PgBouncer others would get."""
+    def _set_up(self, connection: psycopg.Connection[Any]) -> None:
+        """The level is no setting of the session, which through a PgBouncer others would get."""
         cursor = connection.execute("show default_transaction_isolation")
         self._has_other_default = cursor.fetchone() != ("read committed",)
         if self._has_other_default:
