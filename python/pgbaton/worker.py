@@ -443,13 +443,16 @@ class Worker:
         signals = [signal.SIGTERM, signal.SIGINT]
         if threading.current_thread() is not threading.main_thread():
             signals = []  # Python hands them to the main thread only
+        before = {number: signal.getsignal(number) for number in signals}
         for number in signals:
             loop.add_signal_handler(number, self.stop)
         try:
             return await self.run_async(dsn, burst=burst, health=health)
         finally:
-            for number in signals:
-                loop.remove_signal_handler(number)
+            for number, handler in before.items():
+                loop.remove_signal_handler(number)  # which sets what Python begins with
+                if handler is not None:  # one that is not Python's
+                    signal.signal(number, handler)
 
     def _settings(self, dsn: str, burst: bool) -> Settings:
         if not self._handlers.queues:
