@@ -173,15 +173,26 @@ def ruling_of(error: BaseException, rules: Rules) -> Ruling | None:
         return None
 
 
-def portable(outcome: Outcome) -> Outcome:
-    """The same for another process, which may not be able to read the exception."""
+def packed(outcome: Outcome) -> tuple[Outcome, bytes | None]:
+    """For another process: the exception by itself, since only that knows whether it can be read."""
     if not isinstance(outcome, Failed) or outcome.error is None:
+        return outcome, None
+    try:
+        error = pickle.dumps(outcome.error)
+    except Exception:
+        error = None
+    return replace(outcome, error=None), error
+
+
+def unpacked(outcome: Outcome, error: bytes | None) -> Outcome:
+    """What another process packed; without the exception if its class is not to be had here."""
+    if not isinstance(outcome, Failed) or error is None:
         return outcome
     try:
-        pickle.loads(pickle.dumps(outcome.error))  # noqa: S301
+        found = pickle.loads(error)  # noqa: S301
     except Exception:
-        return replace(outcome, error=None)
-    return outcome
+        return outcome
+    return replace(outcome, error=found) if isinstance(found, BaseException) else outcome
 
 
 def can_be_logged(error: BaseException) -> bool:
@@ -211,7 +222,7 @@ def message_of(error: BaseException) -> str:
 
 def name_of(kind: type[BaseException]) -> str:
     """As tracebacks have it: with the module, unless it is one of Python's own."""
-    if kind.__module__ in ("builtins", "__main__"):
+    if kind.__module__ in ("builtins", "__main__", "__mp_main__"):
         return kind.__qualname__
     return f"{kind.__module__}.{kind.__qualname__}"
 

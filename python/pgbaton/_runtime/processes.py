@@ -20,7 +20,8 @@ from pgbaton._runtime.outcomes import (
     Stopped,
     of_error,
     of_result,
-    portable,
+    packed,
+    unpacked,
 )
 from pgbaton._runtime.running import CURRENT, Handler, Run, RunningJob
 from pgbaton._tracing import outgoing, within
@@ -48,8 +49,7 @@ class Child:
             while True:
                 what, said = self._pipe.recv()
                 if what == "outcome":
-                    outcome: Outcome = said
-                    return outcome
+                    return unpacked(*said)
                 run.note_progress(said)
         except (EOFError, OSError):
             self._process.join()
@@ -168,13 +168,13 @@ def serve(pipe: Connection) -> None:
         try:
             handler, job, span = pickle.loads(sent)  # noqa: S301
         except BaseException as error:  # of the handler's module, which is imported here
-            pipe.send(("outcome", portable(of_error(error))))
+            pipe.send(("outcome", packed(of_error(error))))
             continue
         running = RunningJob(*_values(job))
         ReportingRun(running, handler, pipe)
         with within(span):
             outcome = _outcome(handler, running)
-        pipe.send(("outcome", portable(outcome)))
+        pipe.send(("outcome", packed(outcome)))
 
 
 def _outcome(handler: Handler, job: RunningJob) -> Outcome:

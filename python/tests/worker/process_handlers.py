@@ -7,9 +7,10 @@ import signal
 import subprocess
 import sys
 import threading
+from types import ModuleType
 from typing import Any
 
-from pgbaton import RunningJob
+from pgbaton import Fail, RunningJob
 
 
 def work(job: RunningJob) -> Any:
@@ -34,6 +35,12 @@ def work(job: RunningJob) -> Any:
         subprocess.Popen(["sleep", "60"], close_fds=False)
         job.report_progress(50, "hanging")
         threading.Event().wait()
+    if what == "give up":
+        only_here = ModuleType("only_here")
+        sys.modules["only_here"] = only_here
+        kind = type("GaveUp", (Fail,), {"__module__": "only_here"})
+        vars(only_here)["GaveUp"] = kind
+        raise kind("no such house")
     if what == "set":
         return {1, 2}
     return job.attempt

@@ -417,6 +417,11 @@ def test_a_process_handler_that_fails(dsn: str, client: Client, what: str, says:
     assert says in (job.error_message or "")
 
 
+def test_an_exception_of_a_class_that_only_its_process_has(dsn: str, client: Client) -> None:
+    """The worker cannot read it, and yet knows what it said."""
+    assert in_process(dsn, client, "give up").error_message == "no such house"
+
+
 def test_a_process_handler_that_floods_memory(dsn: str, client: Client) -> None:
     job = in_process(dsn, client, "flood", memory_limit=2 << 30)
     assert job.state == "failed"
