@@ -174,7 +174,7 @@ def ruling_of(error: BaseException, rules: Rules) -> Ruling | None:
 
 
 def packed(outcome: Outcome) -> tuple[Outcome, bytes | None]:
-    """For another process: the exception by itself, since only that knows whether it can be read."""
+    """For another process: the exception by itself, as that may not be able to read it."""
     if not isinstance(outcome, Failed) or outcome.error is None:
         return outcome, None
     try:

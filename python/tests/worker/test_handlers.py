@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -509,6 +509,17 @@ def test_bad_handlers_are_refused(worker: Worker) -> None:
         worker.handler("mail", "x", process=True)(coroutine)
     with pytest.raises(TypeError, match="is local"):
         worker.handler("mail", "x", process=True)(lambda job: None)
+    for yielding in (generator, async_generator):
+        with pytest.raises(TypeError, match="yields, so a call of it would do nothing"):
+            worker.handler("mail", "x")(yielding)
+
+
+def generator(job: RunningJob) -> Iterator[int]:
+    yield 1
+
+
+async def async_generator(job: RunningJob) -> AsyncIterator[int]:
+    yield 1
 
 
 def test_bad_workers_are_refused(dsn: str, client: Client) -> None:
