@@ -422,6 +422,27 @@ def test_an_exception_of_a_class_that_only_its_process_has(dsn: str, client: Cli
     assert in_process(dsn, client, "give up").error_message == "no such house"
 
 
+def test_threads_that_outlive_their_job_do_not_speak_for_the_next_one(
+    dsn: str, client: Client
+) -> None:
+    """Nor do they write into what the process says when the handler has ended."""
+    worker = Worker(dsn, capacity=1)
+    worker.handler("mail", process=True)(process_handlers.work)
+    whats = ["leave a thread"] * 3 + ["listen"]
+    ids = [client.enqueue_job("mail", what, max_attempts=1) for what in whats]
+    assert worker.run(burst=True).completed == len(ids)
+    assert client.get_job(ids[0]).result == "x" * 1_000_000
+    assert client.get_job(ids[-1]).current_stage is None
+
+
+def test_each_job_of_a_process_has_a_context_of_its_own(dsn: str, client: Client) -> None:
+    worker = Worker(dsn, capacity=1)
+    worker.handler("mail", process=True)(process_handlers.work)
+    ids = [client.enqueue_job("mail", "remember") for _ in range(2)]
+    worker.run(burst=True)
+    assert [client.get_job(job_id).result for job_id in ids] == [None, None]
+
+
 def test_a_process_handler_that_floods_memory(dsn: str, client: Client) -> None:
     job = in_process(dsn, client, "flood", memory_limit=2 << 30)
     assert job.state == "failed"
