@@ -291,6 +291,31 @@ def test_a_result_that_is_no_json_fails_the_job(
     assert "what is no JSON value" in (job.error_message or "")
 
 
+def test_a_worker_makes_do_with_the_threads_that_it_can_have(
+    dsn: str, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a container with a limit of processes."""
+    threads: set[str] = set()
+
+    class Scarce(threading.Thread):
+        def start(self) -> None:
+            if int(self.name.removeprefix("pgbaton-")) > 2:
+                raise RuntimeError("can't start new thread")
+            super().start()
+
+    worker = Worker(dsn, capacity=10)
+
+    @worker.handler("mail")
+    def handle(job: RunningJob) -> None:
+        threads.add(threading.current_thread().name)
+        time.sleep(0.02)
+
+    monkeypatch.setattr("pgbaton._runtime.threads.Thread", Scarce)
+    client.enqueue_batch("mail", range(30))
+    assert worker.run(burst=True).completed == 30
+    assert threads == {"pgbaton-1", "pgbaton-2"}
+
+
 def test_a_result_at_the_limit_of_recursion_does_not_end_the_worker(
     client: Client, worker: Worker
 ) -> None:
