@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import pickle
 import traceback
 from collections.abc import Callable, Mapping
@@ -24,7 +25,7 @@ from pgbaton._json_text import JsonText
 log = logging.getLogger("pgbaton.worker")
 
 LONGEST_MESSAGE = 8000
-OURS = str(Path(__file__).parent.parent)
+OURS = f"{Path(__file__).parent.parent}{os.sep}"
 """Where the code of this package is, which is of no interest to who reads an error."""
 
 

@@ -12,6 +12,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import timedelta
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import process_handlers
@@ -21,7 +22,7 @@ from workers import running, wait_for_state, wait_until
 
 import pgbaton
 from pgbaton import Client, JobInfo, RunningJob, Worker
-from pgbaton._runtime.outcomes import Outcome
+from pgbaton._runtime.outcomes import Outcome, message_of
 from pgbaton._runtime.processes import Child
 from pgbaton._runtime.running import Run
 
@@ -281,6 +282,13 @@ def test_any_error_can_be_stored(
     assert job.retry_count == 1
     assert says in (job.error_message or "")
     assert len(job.error_message or "") < 9000
+
+
+def test_the_place_of_an_error_is_told_in_a_package_of_a_similar_name() -> None:
+    place = f"{Path(pgbaton.__file__).parent}_shop/mails.py"
+    with pytest.raises(ValueError, match="gone") as caught:
+        exec(compile("raise ValueError('gone')", place, "exec"))  # noqa: S102
+    assert message_of(caught.value) == f"ValueError: gone ({place}:1 in <module>)"
 
 
 @pytest.mark.parametrize("result", [{1, 2}, float("nan"), "a\0b", object(), {"a": b"b"}])
