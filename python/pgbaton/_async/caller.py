@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from asyncio import Lock
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any, Protocol, TypeVar
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import psycopg
 from psycopg.adapt import Loader
+from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
 from pgbaton import _calls
@@ -21,6 +22,8 @@ from pgbaton.errors import IncompatibleServer, typed
 from pgbaton.models import R, read_rows
 
 T = TypeVar("T")
+Context: TypeAlias = AbstractAsyncContextManager[object]
+NOTHING = nullcontext()
 
 
 class AsyncPool(Protocol):
@@ -49,11 +52,22 @@ class OwnConnection:
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
         connection = await self._open()
-        if not self._has_other_default:
-            yield connection
-            return
-        async with self._turn, connection.transaction():  # one after the other
-            yield connection
+        turn: Context = self._turn if self._has_other_default else NOTHING  # one after the other
+        async with turn:
+            try:
+                async with connection.transaction() if self._has_other_default else NOTHING:
+                    yield connection
+            except BaseException as error:
+                if not isinstance(error, psycopg.Error) or error.sqlstate is None:
+                    await self._drop_if_stuck(connection)
+                raise
+
+    async def _drop_if_stuck(self, connection: psycopg.AsyncConnection[Any]) -> None:
+        """Who was interrupted may leave an answer that nobody takes, or a transaction."""
+        if not connection.lock.locked():  # else somebody is at it, and would notice
+            async with connection.lock:
+                if connection.pgconn.transaction_status != TransactionStatus.IDLE:
+                    await connection.close()
 
     async def _open(self) -> psycopg.AsyncConnection[Any]:
         self._enter_process()

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from threading import Lock
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import psycopg
 from psycopg.adapt import Loader
+from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
 from pgbaton import _calls
@@ -22,6 +23,8 @@ from pgbaton.errors import IncompatibleServer, typed
 from pgbaton.models import R, read_rows
 
 T = TypeVar("T")
+Context: TypeAlias = AbstractContextManager[object]
+NOTHING = nullcontext()
 
 
 class Pool(Protocol):
@@ -50,11 +53,22 @@ class OwnConnection:
     @contextmanager
     def connection(self) -> Iterator[psycopg.Connection[Any]]:
         connection = self._open()
-        if not self._has_other_default:
-            yield connection
-            return
-        with self._turn, connection.transaction():  # one after the other
-            yield connection
+        turn: Context = self._turn if self._has_other_default else NOTHING  # one after the other
+        with turn:
+            try:
+                with connection.transaction() if self._has_other_default else NOTHING:
+                    yield connection
+            except BaseException as error:
+                if not isinstance(error, psycopg.Error) or error.sqlstate is None:
+                    self._drop_if_stuck(connection)
+                raise
+
+    def _drop_if_stuck(self, connection: psycopg.Connection[Any]) -> None:
+        """Who was interrupted may leave an answer that nobody takes, or a transaction."""
+        if not connection.lock.locked():  # else somebody is at it, and would notice
+            with connection.lock:
+                if connection.pgconn.transaction_status != TransactionStatus.IDLE:
+                    connection.close()
 
     def _open(self) -> psycopg.Connection[Any]:
         self._enter_process()
