@@ -15,7 +15,8 @@ from typing import Any
 from weakref import WeakSet
 
 from psycopg.abc import Buffer
-from psycopg.adapt import Dumper, Loader
+from psycopg.adapt import AdaptersMap, Dumper, Loader, PyFormat
+from psycopg.postgres import register_default_adapters, types
 from psycopg.pq import Format
 
 from pgbaton import _jsonb, install
@@ -77,6 +78,26 @@ class JsonListDumper(Dumper):
 
 
 _ELEMENT = Struct("!iB")
+
+_PLAIN = AdaptersMap(types=types)
+"""What psycopg does by itself."""
+register_default_adapters(_PLAIN)
+_TEXT_DUMPER = _PLAIN.get_dumper(str, PyFormat.AUTO)
+_JSONB = types["jsonb"].oid
+_OIDS = tuple(types[name].oid for name in ("int8", "interval", "timestamptz"))
+_LOADERS = [(oid, _PLAIN.get_loader(oid, Format.BINARY)) for oid in _OIDS]
+"""Of types that a program may want to have as something else."""
+
+
+def adapt(adapters: AdaptersMap, jsonb_loader: type[Loader]) -> None:
+    """For a cursor of ours: what others have registered for their own statements does not count."""
+    adapters.register_loader(_JSONB, jsonb_loader)
+    adapters.register_dumper(JsonList, JsonListDumper)
+    if adapters.get_dumper(str, PyFormat.AUTO) is not _TEXT_DUMPER:
+        adapters.register_dumper(str, _TEXT_DUMPER)
+    for oid, loader in _LOADERS:
+        if loader is not None and adapters.get_loader(oid, Format.BINARY) is not loader:
+            adapters.register_loader(oid, loader)
 
 
 def as_it_is(value: Any) -> Any:

@@ -107,6 +107,8 @@ class Codec:
         raise TypeError(f"{type(value).__name__} cannot be encoded: add it to the codec")
 
     def _decode_other(self, kind: type[Any], value: Json) -> Any:
+        if kind is object:  # anything, as Any
+            return value
         if kind in self._own:
             return self._own[kind][1](value)
         if hasattr(kind, "model_validate"):

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from math import inf
 
-from pgbaton.models import ClaimedJob, Verdict
+from pgbaton.models import ClaimedJob, Verdict, elapsed
 
 FEW = 10
 
@@ -62,7 +62,7 @@ class Leases:
         self.due = min(self._due_of.values(), default=inf)
 
     def _note(self, jobs: Sequence[ClaimedJob], began: float) -> None:
-        shortest = min(job.lease_until - job.claimed_at for job in jobs)
+        shortest = min(elapsed(job.claimed_at, job.lease_until) for job in jobs)
         due = began + min(shortest.total_seconds() / 3, self._longest)
         self._due_of[jobs[0].lease_token] = due
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import lru_cache
 from operator import itemgetter
@@ -679,6 +679,13 @@ def _reader(kind: type[Any], columns: tuple[str, ...]) -> Callable[[tuple[Any, .
         return kind(*values)
 
     return read_with_enums if enums else read
+
+
+def elapsed(since: datetime, until: datetime) -> timedelta:
+    """Time between two instants. They are in the time zone of the session, and of two in one zone
+    Python subtracts what the clocks show: an hour too much or too little across a change of clocks.
+    """
+    return until.astimezone(UTC) - since.astimezone(UTC)
 
 
 def _member(enum: type[E], value: Any) -> E:

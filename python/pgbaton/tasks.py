@@ -28,6 +28,7 @@ from pgbaton._arguments import (
 )
 from pgbaton._codec import DEFAULT_CODEC, Codec, stored
 from pgbaton._producers import AsyncTarget, Target, producer_of
+from pgbaton._runtime.hooks import is_asynchronous, unbound
 from pgbaton._runtime.outcomes import Rules, check_rules
 from pgbaton.models import ClaimedJob
 
@@ -77,7 +78,7 @@ class Task(Generic[P, R]):
         self.aliases = aliases
         self.function = function
         self.options = options
-        self.is_async = inspect.iscoroutinefunction(function)
+        self.is_async = is_asynchronous(function)
         self.process = process
         self.timeout = timeout
         self.memory_limit = memory_limit
@@ -233,7 +234,7 @@ class Task(Generic[P, R]):
     def _hints(self) -> dict[str, Any]:
         """Resolved late, since a type may be defined after the task."""
         try:
-            hints = get_type_hints(self.function, include_extras=True)
+            hints = get_type_hints(annotated(self.function), include_extras=True)
         except NameError as error:
             raise TypeError(
                 f"an annotation of {self.name} cannot be resolved: {error}. Import it at run time,"
@@ -341,6 +342,15 @@ def task(
         )
 
     return declare
+
+
+def annotated(function: Any) -> Any:
+    """What has the annotations of something that can be called."""
+    function = unbound(function)
+    is_function = inspect.isroutine(function) or hasattr(function, "__wrapped__")
+    if is_function or isinstance(function, type):
+        return function
+    return type(function).__call__
 
 
 def names_for(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import os
 import pickle
 import secrets
@@ -161,7 +162,7 @@ class Worker:
         self._call_timeout = call_timeout
         self._keep_stacks = keep_stacks
         self._handlers = Handlers()
-        self._added: set[Callable[..., Any]] = set()
+        self._added: list[Callable[..., Any]] = []
         self._hooks = Hooks()
         self._engines: list[Engine] = []
         self._is_stopping = False
@@ -240,7 +241,7 @@ class Worker:
     def _add(self, task: Task[..., Any]) -> None:
         if not isinstance(task, Task):
             raise not_what_is_wanted(task, "a task", "what @task(queue) made, or a module with it")
-        if task.function in self._added:
+        if any(task.function is known for known in self._added):  # not every object has a hash
             return
         task.check()
         check_process(task.process, task.memory_limit, task.rules)
@@ -255,7 +256,7 @@ class Worker:
         handler = Handler(run, kind, task.timeout, task.memory_limit, task.rules)
         for job_type in (task.name, *task.aliases):
             self._handlers.add(task.queue, job_type, self._coding.around(handler))
-        self._added.add(task.function)
+        self._added.append(task.function)
 
     def around(self, hook: Function) -> Function:
         """Decorates a hook around each attempt of each handler.
@@ -443,13 +444,16 @@ class Worker:
         signals = [signal.SIGTERM, signal.SIGINT]
         if threading.current_thread() is not threading.main_thread():
             signals = []  # Python hands them to the main thread only
+        before = {number: signal.getsignal(number) for number in signals}
         for number in signals:
             loop.add_signal_handler(number, self.stop)
         try:
             return await self.run_async(dsn, burst=burst, health=health)
         finally:
-            for number in signals:
-                loop.remove_signal_handler(number)
+            for number, handler in before.items():
+                loop.remove_signal_handler(number)  # which sets what Python begins with
+                if handler is not None:  # one that is not Python's
+                    signal.signal(number, handler)
 
     def _settings(self, dsn: str, burst: bool) -> Settings:
         if not self._handlers.queues:
@@ -555,6 +559,8 @@ def check_process(process: bool, memory_limit: int | None, rules: Rules | None) 
 
 def kind_of(function: Any, process: bool) -> str:
     is_async = is_asynchronous(function)
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise TypeError(f"{function!r} yields, so a call of it would do nothing: let it return")
     if not process:
         return "async" if is_async else "thread"
     if is_async:

@@ -16,9 +16,12 @@ from zoneinfo import ZoneInfo
 import psycopg
 import pytest
 from invariants import empty
+from psycopg.abc import Buffer
+from psycopg.adapt import AdaptersMap, Loader
 from psycopg.conninfo import make_conninfo
-from psycopg.pq import TransactionStatus
+from psycopg.pq import Format, TransactionStatus
 from psycopg.rows import dict_row
+from psycopg.types.string import StrDumper
 from psycopg_pool import ConnectionPool
 
 from pgbaton import Client, EnqueueOutcome, IncompatibleServer, NotPermitted, UnknownQueue
@@ -178,6 +181,36 @@ def test_the_settings_of_a_borrowed_connection_do_not_matter(client: Client, dsn
         assert info.backoff_schedule == [timedelta(hours=36)]
         at = datetime(2026, 11, 1, 1, 30, fold=1, tzinfo=ZoneInfo("America/New_York"))
         assert borrower.get_job(borrower.enqueue_job("exotic", run_at=at)).run_at == at
+
+
+class Shouted(Loader):
+    """Reads anything as a text."""
+
+    format = Format.BINARY
+
+    def load(self, data: Buffer) -> str:
+        return "anything"
+
+
+def test_what_a_program_registers_with_psycopg_is_for_its_own_statements(
+    client: Client, dsn: str
+) -> None:
+    """For a connection, or for all of them: then workers have it, too."""
+    registered = AdaptersMap(psycopg.adapters)
+    registered.register_dumper(str, StrDumper)
+    for kind in ("int8", "interval", "jsonb", "timestamptz"):
+        registered.register_loader(kind, Shouted)
+    own = psycopg.connect(dsn, autocommit=True, context=registered)
+    borrower = Client(connection=own)
+    borrower.update_queue("mail", lease=timedelta(seconds=90))
+    assert borrower.list_queues()[0].lease == timedelta(seconds=90)
+    job_id = borrower.enqueue_job("mail", {"to": "ada"}, priority=3, tags=["a"])
+    [job] = borrower.claim_job_batch("w", ["mail"])
+    assert (job.id, job.payload, job.tags) == (job_id, {"to": "ada"}, ["a"])
+    assert job.claimed_at.tzinfo is not None
+    assert borrower.complete_jobs([job.id], job.lease_token, [[1]])[0].verdict == "ok"
+    assert own.execute("select 1::int8", binary=True).fetchone() == ("anything",)
+    own.close()
 
 
 def test_a_borrowed_connection_may_be_in_pipeline_mode(client: Client, conn: Connection) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from math import inf
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import psycopg
 import pytest
@@ -66,6 +68,21 @@ def test_a_claim_is_extended_when_a_third_of_its_shortest_lease_is_over() -> Non
         assert await s.extend() == [(1, "ok"), (2, "ok")]
         assert s.calls == [(7, [1, 2])]
         assert s.leases.due == 1020
+
+    told(story)
+
+
+@pytest.mark.parametrize("at", ["2027-03-28 00:59:50+00:00", "2027-10-31 00:59:50+00:00"])
+def test_a_lease_across_a_change_of_clocks_is_as_long_as_any(at: str) -> None:
+    """Instants are in the session's time zone, and Python subtracts what its clocks show."""
+
+    async def story(s: Story) -> None:
+        at_home = ZoneInfo("Europe/Berlin")
+        begin = datetime.fromisoformat(at)
+        job, end = claimed(1, 7), begin + timedelta(seconds=30)
+        times = {"claimed_at": begin.astimezone(at_home), "lease_until": end.astimezone(at_home)}
+        s.claim(replace(job, **times))
+        assert s.leases.due == 1010
 
     told(story)
 

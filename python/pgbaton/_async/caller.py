@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 from asyncio import Lock
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any, Protocol, TypeVar
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import psycopg
 from psycopg.adapt import Loader
+from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
 from pgbaton import _calls
-from pgbaton._arguments import Argument, JsonList
+from pgbaton._arguments import Argument
 from pgbaton._async.connections import ForeignConnection
 from pgbaton._calls import Required, Rows
 from pgbaton._codec import Encode, Encoder
@@ -21,6 +22,8 @@ from pgbaton.errors import IncompatibleServer, typed
 from pgbaton.models import R, read_rows
 
 T = TypeVar("T")
+Context: TypeAlias = AbstractAsyncContextManager[object]
+NOTHING = nullcontext()
 
 
 class AsyncPool(Protocol):
@@ -49,11 +52,22 @@ class OwnConnection:
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
         connection = await self._open()
-        if not self._has_other_default:
-            yield connection
-            return
-        async with self._turn, connection.transaction():  # one after the other
-            yield connection
+        turn: Context = self._turn if self._has_other_default else NOTHING  # one after the other
+        async with turn:
+            try:
+                async with connection.transaction() if self._has_other_default else NOTHING:
+                    yield connection
+            except BaseException as error:
+                if not isinstance(error, psycopg.Error) or error.sqlstate is None:
+                    await self._drop_if_stuck(connection)
+                raise
+
+    async def _drop_if_stuck(self, connection: psycopg.AsyncConnection[Any]) -> None:
+        """Who was interrupted may leave an answer that nobody takes, or a transaction."""
+        if not connection.lock.locked():  # else somebody is at it, and would notice
+            async with connection.lock:
+                if connection.pgconn.transaction_status != TransactionStatus.IDLE:
+                    await connection.close()
 
     async def _open(self) -> psycopg.AsyncConnection[Any]:
         self._enter_process()
@@ -67,11 +81,15 @@ class OwnConnection:
                     client_encoding="UTF8",
                     fallback_application_name="pgbaton",
                 )
-                await self._look_at_default(self._connection)
+                try:
+                    await self._set_up(self._connection)
+                except BaseException:  # also of who is interrupted: the next call would use it
+                    await self._connection.close()
+                    raise
             return self._connection
 
-    async def _look_at_default(self, connection: psycopg.AsyncConnection[Any]) -> None:
-        """Not a setting of the session, which through a PgBouncer others would get."""
+    async def _set_up(self, connection: psycopg.AsyncConnection[Any]) -> None:
+        """The level is no setting of the session, which through a PgBouncer others would get."""
         cursor = await connection.execute("show default_transaction_isolation")
         self._has_other_default = await cursor.fetchone() != ("read committed",)
         if self._has_other_default:
@@ -173,8 +191,7 @@ async def _execute(
 ) -> tuple[list[str], Rows]:
     # A cursor of our own kind, whatever the caller's connection makes.
     async with psycopg.AsyncCursor(connection, row_factory=tuple_row) as cursor:
-        cursor.adapters.register_loader("jsonb", jsonb_loader)
-        cursor.adapters.register_dumper(JsonList, _calls.JsonListDumper)
+        _calls.adapt(cursor.adapters, jsonb_loader)
         try:
             statement = _calls.statement(function, tuple(given))
             await cursor.execute(statement, given, binary=True)

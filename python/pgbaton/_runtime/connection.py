@@ -21,16 +21,13 @@ class BoundConnection(OwnConnection):
         super().__init__(dsn)
         self._milliseconds = max(1, int(call_timeout.total_seconds() * 1000))
 
-    async def _open(self) -> psycopg.AsyncConnection[Any]:
-        known = self._connection
-        connection = await super()._open()
-        if connection is not known:
-            await connection.execute(
-                "select set_config('statement_timeout', %s, false) where pg_backend_pid() = %s"
-                " and current_setting('statement_timeout') = '0'",
-                [str(self._milliseconds), connection.info.backend_pid],
-            )
-        return connection
+    async def _set_up(self, connection: psycopg.AsyncConnection[Any]) -> None:
+        await super()._set_up(connection)
+        await connection.execute(
+            "select set_config('statement_timeout', %s, false) where pg_backend_pid() = %s"
+            " and current_setting('statement_timeout') = '0'",
+            [str(self._milliseconds), connection.info.backend_pid],
+        )
 
     def break_off(self) -> None:
         break_off(self._connection)

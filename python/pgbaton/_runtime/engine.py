@@ -43,7 +43,15 @@ from pgbaton._runtime.threads import Threads
 from pgbaton._runtime.tracing import consuming
 from pgbaton._text import sentence
 from pgbaton.errors import NotPermitted, QueueExists, UnknownQueue
-from pgbaton.models import ClaimedJob, OnExhausted, QueueInfo, QueuePolicy, Sleep, UnreadableJson
+from pgbaton.models import (
+    ClaimedJob,
+    OnExhausted,
+    QueueInfo,
+    QueuePolicy,
+    Sleep,
+    UnreadableJson,
+    elapsed,
+)
 
 if TYPE_CHECKING:
     from pgbaton._runtime.processes import Processes
@@ -725,7 +733,7 @@ class Engine:
 
     def _log_retry(self, run: Run) -> None:
         job = run.job
-        age = (job.claimed_at - job.created_at).total_seconds()
+        age = elapsed(job.created_at, job.claimed_at).total_seconds()
         self._log_fifo(
             logging.WARNING,
             run,

@@ -15,6 +15,7 @@ from contextlib import (
     contextmanager,
 )
 from dataclasses import dataclass, field
+from functools import partial
 from types import TracebackType
 from typing import Any, TypeAlias
 
@@ -61,7 +62,16 @@ class Hooks:
 
 def is_asynchronous(function: Any) -> bool:
     """Whether a call of it has to be awaited; also that of an object."""
-    return any(map(inspect.iscoroutinefunction, (function, function.__call__)))
+    function = unbound(function)
+    call = None if isinstance(function, type) else function.__call__
+    return any(map(inspect.iscoroutinefunction, (function, call)))
+
+
+def unbound(function: Any) -> Any:
+    """What a `functools.partial` calls."""
+    while isinstance(function, partial):
+        function = function.func
+    return function
 
 
 def as_context_manager(function: Callable[..., Any]) -> Callable[..., Surrounding]:

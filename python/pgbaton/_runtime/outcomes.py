@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import pickle
 import traceback
 from collections.abc import Callable, Mapping
@@ -13,18 +14,18 @@ from typing import Any, TypeAlias
 
 from pgbaton._arguments import (
     Interval,
-    Json,
     argument,
     check_function,
     interval,
     not_what_is_wanted,
     result_value,
 )
+from pgbaton._json_text import JsonText
 
 log = logging.getLogger("pgbaton.worker")
 
 LONGEST_MESSAGE = 8000
-OURS = str(Path(__file__).parent.parent)
+OURS = f"{Path(__file__).parent.parent}{os.sep}"
 """Where the code of this package is, which is of no interest to who reads an error."""
 
 
@@ -86,9 +87,13 @@ Rules: TypeAlias = Mapping[type[Exception], Ruling | Callable[[Any], Ruling | No
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """The handler returned."""
+    """The handler returned.
 
-    result: Json = None
+    The result is text at once: what becomes of the object later does not count, and what cannot be
+    written fails in the attempt, not where outcomes of many jobs are sent.
+    """
+
+    result: JsonText | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +128,10 @@ Outcome = Completed | Failed | Released | Stopped
 def of_result(result: Any) -> Outcome:
     """A returned value is kept as the job's result if JSON can say it."""
     try:
-        result_value(result)
+        text = result_value(result)
     except (ValueError, TypeError, RecursionError) as error:
         return Failed(cleaned(f"the handler returned what is no JSON value: {error}"))
-    return Completed(result)
+    return Completed(None if text is None else JsonText(text))
 
 
 def of_error(error: BaseException, rules: Rules | None = None) -> Outcome:
@@ -169,15 +174,26 @@ def ruling_of(error: BaseException, rules: Rules) -> Ruling | None:
         return None
 
 
-def portable(outcome: Outcome) -> Outcome:
-    """The same for another process, which may not be able to read the exception."""
+def packed(outcome: Outcome) -> tuple[Outcome, bytes | None]:
+    """For another process: the exception by itself, as that may not be able to read it."""
     if not isinstance(outcome, Failed) or outcome.error is None:
+        return outcome, None
+    try:
+        error = pickle.dumps(outcome.error)
+    except Exception:
+        error = None
+    return replace(outcome, error=None), error
+
+
+def unpacked(outcome: Outcome, error: bytes | None) -> Outcome:
+    """What another process packed; without the exception if its class is not to be had here."""
+    if not isinstance(outcome, Failed) or error is None:
         return outcome
     try:
-        pickle.loads(pickle.dumps(outcome.error))  # noqa: S301
+        found = pickle.loads(error)  # noqa: S301
     except Exception:
-        return replace(outcome, error=None)
-    return outcome
+        return outcome
+    return replace(outcome, error=found) if isinstance(found, BaseException) else outcome
 
 
 def can_be_logged(error: BaseException) -> bool:
@@ -207,7 +223,7 @@ def message_of(error: BaseException) -> str:
 
 def name_of(kind: type[BaseException]) -> str:
     """As tracebacks have it: with the module, unless it is one of Python's own."""
-    if kind.__module__ in ("builtins", "__main__"):
+    if kind.__module__ in ("builtins", "__main__", "__mp_main__"):
         return kind.__qualname__
     return f"{kind.__module__}.{kind.__qualname__}"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import os
 import pickle
@@ -10,19 +9,20 @@ import resource
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import copy_context
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from threading import Lock
 from typing import Any
 
 from pgbaton._runtime.outcomes import (
-    Completed,
     Failed,
     Outcome,
     Stopped,
     of_error,
     of_result,
-    portable,
+    packed,
+    unpacked,
 )
 from pgbaton._runtime.running import CURRENT, Handler, Run, RunningJob
 from pgbaton._tracing import outgoing, within
@@ -50,8 +50,7 @@ class Child:
             while True:
                 what, said = self._pipe.recv()
                 if what == "outcome":
-                    outcome: Outcome = said
-                    return outcome
+                    return unpacked(*said)
                 run.note_progress(said)
         except (EOFError, OSError):
             self._process.join()
@@ -108,12 +107,15 @@ class Processes:
         run.interrupt = child.kill
         if run.cancel_reason is not None:  # asked to stop before there was anything to kill
             child.kill()
+        has_answered = False
         try:
-            return child.run(run)
+            outcome = child.run(run)
+            has_answered = True
+            return outcome
         finally:
             run.interrupt = None
             # One that was killed this moment still looks alive.
-            self._put_back(child, is_good=run.cancel_reason is None)
+            self._put_back(child, is_good=has_answered and run.cancel_reason is None)
 
     def close(self) -> None:
         with self._lock:
@@ -145,14 +147,26 @@ class Processes:
 
 
 class ReportingRun(Run):
-    """A run in a process, whose worker hears of its progress through the pipe."""
+    """A run in a process, whose worker hears through the pipe of its progress and how it ended.
+
+    The handler may have threads of its own: they take turns, and what those that outlive it report
+    is not said, since the worker would take it for progress of the next job.
+    """
 
     def __init__(self, job: RunningJob, handler: Handler, pipe: Connection) -> None:
         super().__init__(job, handler)
         self._pipe = pipe
+        self._turn = Lock()
 
     def note_progress(self, said: dict[str, Any]) -> None:
-        self._pipe.send(("progress", said))
+        with self._turn:
+            if self.is_running:
+                self._pipe.send(("progress", said))
+
+    def end(self, outcome: Outcome) -> None:
+        with self._turn:
+            self.is_running = False
+            self._pipe.send(("outcome", packed(outcome)))
 
 
 def serve(pipe: Connection) -> None:
@@ -170,13 +184,11 @@ def serve(pipe: Connection) -> None:
         try:
             handler, job, span = pickle.loads(sent)  # noqa: S301
         except BaseException as error:  # of the handler's module, which is imported here
-            pipe.send(("outcome", portable(of_error(error))))
+            pipe.send(("outcome", packed(of_error(error))))
             continue
-        running = RunningJob(*_values(job))
-        ReportingRun(running, handler, pipe)
+        run = ReportingRun(RunningJob(*_values(job)), handler, pipe)
         with within(span):
-            outcome = _outcome(handler, running)
-        pipe.send(("outcome", portable(outcome)))
+            run.end(copy_context().run(_outcome, handler, run.job))
 
 
 def _outcome(handler: Handler, job: RunningJob) -> Outcome:
@@ -186,10 +198,7 @@ def _outcome(handler: Handler, job: RunningJob) -> Outcome:
             result = handler.function(job)
     except BaseException as error:
         return of_error(error, handler.rules)
-    outcome = of_result(result)
-    if isinstance(outcome, Completed):  # as JSON has it, since the parent may not know its class
-        return Completed(json.loads(json.dumps(result)))
-    return outcome
+    return of_result(result)
 
 
 @contextmanager

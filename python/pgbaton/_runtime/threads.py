@@ -31,6 +31,7 @@ class Threads:
         self._lock = Lock()
         self._idle = 0
         self._count = 0
+        self._is_short = False
         self._loop = asyncio.get_running_loop()
         self._has_ended = asyncio.Event()
 
@@ -42,10 +43,23 @@ class Threads:
                 self._idle -= 1
             else:
                 self._count += 1
-                number = self._count
-        self._waiting.put((work, done))
         if not is_one_free:
+            self._start(self._count)
+        self._waiting.put((work, done))
+
+    def _start(self, number: int) -> None:
+        """Another one. Where the system gives no more, the work waits for one that is there."""
+        try:
             Thread(target=self._serve, name=f"pgbaton-{number}", daemon=True).start()
+        except RuntimeError as error:
+            with self._lock:
+                self._count -= 1
+                if self._count == 0:
+                    raise
+                self._idle -= 1  # the next that is free is not
+            if not self._is_short:
+                log.warning("jobs wait for one of %d threads: %s", number - 1, error)
+            self._is_short = True
 
     def close(self) -> None:
         """Ends the threads that are idle; the others end when their work does."""

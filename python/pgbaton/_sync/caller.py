@@ -5,16 +5,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from threading import Lock
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import psycopg
 from psycopg.adapt import Loader
+from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
 from pgbaton import _calls
-from pgbaton._arguments import Argument, JsonList
+from pgbaton._arguments import Argument
 from pgbaton._calls import Required, Rows
 from pgbaton._codec import Encode, Encoder
 from pgbaton._sync.connections import ForeignConnection
@@ -22,6 +23,8 @@ from pgbaton.errors import IncompatibleServer, typed
 from pgbaton.models import R, read_rows
 
 T = TypeVar("T")
+Context: TypeAlias = AbstractContextManager[object]
+NOTHING = nullcontext()
 
 
 class Pool(Protocol):
@@ -50,11 +53,22 @@ class OwnConnection:
     @contextmanager
     def connection(self) -> Iterator[psycopg.Connection[Any]]:
         connection = self._open()
-        if not self._has_other_default:
-            yield connection
-            return
-        with self._turn, connection.transaction():  # one after the other
-            yield connection
+        turn: Context = self._turn if self._has_other_default else NOTHING  # one after the other
+        with turn:
+            try:
+                with connection.transaction() if self._has_other_default else NOTHING:
+                    yield connection
+            except BaseException as error:
+                if not isinstance(error, psycopg.Error) or error.sqlstate is None:
+                    self._drop_if_stuck(connection)
+                raise
+
+    def _drop_if_stuck(self, connection: psycopg.Connection[Any]) -> None:
+        """Who was interrupted may leave an answer that nobody takes, or a transaction."""
+        if not connection.lock.locked():  # else somebody is at it, and would notice
+            with connection.lock:
+                if connection.pgconn.transaction_status != TransactionStatus.IDLE:
+                    connection.close()
 
     def _open(self) -> psycopg.Connection[Any]:
         self._enter_process()
@@ -68,11 +82,15 @@ class OwnConnection:
                     client_encoding="UTF8",
                     fallback_application_name="pgbaton",
                 )
-                self._look_at_default(self._connection)
+                try:
+                    self._set_up(self._connection)
+                except BaseException:  # also of who is interrupted: the next call would use it
+                    self._connection.close()
+                    raise
             return self._connection
 
-    def _look_at_default(self, connection: psycopg.Connection[Any]) -> None:
-        """Not a setting of the session, which through a PgBouncer others would get."""
+    def _set_up(self, connection: psycopg.Connection[Any]) -> None:
+        """The level is no setting of the session, which through a PgBouncer others would get."""
         cursor = connection.execute("show default_transaction_isolation")
         self._has_other_default = cursor.fetchone() != ("read committed",)
         if self._has_other_default:
@@ -172,8 +190,7 @@ def _execute(
 ) -> tuple[list[str], Rows]:
     # A cursor of our own kind, whatever the caller's connection makes.
     with psycopg.Cursor(connection, row_factory=tuple_row) as cursor:
-        cursor.adapters.register_loader("jsonb", jsonb_loader)
-        cursor.adapters.register_dumper(JsonList, _calls.JsonListDumper)
+        _calls.adapt(cursor.adapters, jsonb_loader)
         try:
             statement = _calls.statement(function, tuple(given))
             cursor.execute(statement, given, binary=True)

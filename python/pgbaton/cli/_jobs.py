@@ -30,7 +30,7 @@ from pgbaton.cli._io import (
 )
 from pgbaton.cli._text import clean, duration, when
 from pgbaton.client import Client
-from pgbaton.models import JobAttempt, JobDependency
+from pgbaton.models import JobAttempt, JobDependency, elapsed
 
 LIST_COLUMNS = [
     "id",
@@ -94,12 +94,11 @@ def show(
 
 def print_attempt(attempt: JobAttempt) -> None:
     """One attempt: a line, and below it what went wrong, whole."""
-    took = (
-        attempt.ended_at - attempt.claimed_at if attempt.ended_at and attempt.claimed_at else None
-    )
+    claimed_at, ended_at = attempt.claimed_at, attempt.ended_at
+    took = elapsed(claimed_at, ended_at) if claimed_at and ended_at else None
     words = [
         f"attempt {attempt.attempt}: {attempt.outcome}",
-        when(attempt.ended_at or attempt.claimed_at),
+        when(ended_at or claimed_at),
         f"after {duration(took)}" if took is not None else "",
         f"by {attempt.worker_id}" if attempt.worker_id else "",
     ]

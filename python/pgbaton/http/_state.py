@@ -18,7 +18,7 @@ from pgbaton.http._hub import Hub, Stream
 from pgbaton.http._roles import Clients
 from pgbaton.http._settings import Caller, Settings
 from pgbaton.http._watch import BETWEEN, Watch
-from pgbaton.models import ClaimedJob
+from pgbaton.models import ClaimedJob, elapsed
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Claims:
 
     def note(self, job: ClaimedJob, hub: Hub | None = None, stream: Stream | None = None) -> None:
         self._forget_the_old()
-        lease = (job.lease_until - job.claimed_at).total_seconds()
+        lease = elapsed(job.claimed_at, job.lease_until).total_seconds()
         self._claims.pop(job.id, None)  # the newest stand last
         self._claims[job.id] = Claim(
             job.queue, job.lease_token, time.monotonic() + lease, hub, stream

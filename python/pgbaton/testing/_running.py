@@ -11,8 +11,6 @@ from datetime import timedelta
 from operator import attrgetter
 from typing import Any
 
-from pgbaton._arguments import result_value
-from pgbaton._json_text import JsonText
 from pgbaton._runtime.calling import run_async, run_sync
 from pgbaton._runtime.hooks import Around, Failure, Surrounding
 from pgbaton._runtime.outcomes import Completed, Failed, Outcome, Released, Retry, Stopped
@@ -158,10 +156,7 @@ class Running:
     async def _settle(self, run: Run, outcome: Outcome) -> None:
         job, call, ran = run.job, self._target.call, self._ran
         if isinstance(outcome, Completed):
-            # As text, which the encoder of the target's client does not encode once more.
-            result = result_value(outcome.result)
-            text = None if result is None else JsonText(result)
-            await call("complete_job", job.id, text, job.lease_token)
+            await call("complete_job", job.id, outcome.result, job.lease_token)
             ran.completed.append(job.id)
         elif isinstance(outcome, Failed):
             await self._fail(run, outcome)

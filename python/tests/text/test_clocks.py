@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 import time
 from datetime import UTC, datetime, timedelta, timezone
@@ -17,6 +18,7 @@ from pgbaton import Client
 PACKAGE = Path(pgbaton.__file__).parent
 # What shows times to people, or waits for a server to start, may look at the clock.
 LOOKS = {"cli", "demo", "embedded.py"}
+INSTANT = re.compile(r"\w+\.\w+_(at|until)$")
 WALL_CLOCKS = {"time", "time_ns", "now", "utcnow", "today", "localtime", "gmtime", "fromtimestamp"}
 
 
@@ -41,6 +43,24 @@ def test_no_call_is_made_by_the_wall_clock() -> None:
     ]
     # Workers of all machines wake at the same second of the minute, to share one maintenance.
     assert [call for call in found if not call.startswith("_runtime/tender.py:")] == []
+
+
+def differences(path: Path) -> list[str]:
+    """Subtractions of an instant in a source file."""
+    return [
+        f"{path.relative_to(PACKAGE)}:{node.lineno} {ast.unparse(node)}"
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.BinOp)
+        and isinstance(node.op, ast.Sub)
+        and any(INSTANT.search(ast.unparse(side)) for side in (node.left, node.right))
+    ]
+
+
+def test_no_two_instants_are_subtracted() -> None:
+    """Of two in one time zone Python takes what the clocks show; `models.elapsed` does not."""
+    found = [line for path in sorted(PACKAGE.rglob("*.py")) for line in differences(path)]
+    # This one is a time of time.monotonic.
+    assert [line for line in found if "gateway.asked_at" not in line] == []
 
 
 class Wrong(datetime):

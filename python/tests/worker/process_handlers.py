@@ -7,9 +7,18 @@ import signal
 import subprocess
 import sys
 import threading
+from contextvars import ContextVar
+from types import ModuleType
 from typing import Any
 
-from pgbaton import RunningJob
+from pgbaton import Fail, RunningJob
+
+KNOWN: ContextVar[int | None] = ContextVar("known")
+
+
+def report_for_ever(job: RunningJob) -> None:
+    while True:
+        job.report_progress(77, "of another job")
 
 
 def work(job: RunningJob) -> Any:
@@ -34,6 +43,19 @@ def work(job: RunningJob) -> Any:
         subprocess.Popen(["sleep", "60"], close_fds=False)
         job.report_progress(50, "hanging")
         threading.Event().wait()
+    if what == "give up":
+        only_here = ModuleType("only_here")
+        sys.modules["only_here"] = only_here
+        kind = type("GaveUp", (Fail,), {"__module__": "only_here"})
+        vars(only_here)["GaveUp"] = kind
+        raise kind("no such house")
+    if what == "leave a thread":
+        threading.Thread(target=report_for_ever, args=[job], daemon=True).start()
+        return "x" * 1_000_000
+    if what == "listen":
+        threading.Event().wait(2.5)
+    if what == "remember":
+        return [KNOWN.get(None), KNOWN.set(job.id)][0]
     if what == "set":
         return {1, 2}
     return job.attempt

@@ -9,9 +9,10 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import timedelta
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import process_handlers
@@ -21,7 +22,7 @@ from workers import running, wait_for_state, wait_until
 
 import pgbaton
 from pgbaton import Client, JobInfo, RunningJob, Worker
-from pgbaton._runtime.outcomes import Outcome
+from pgbaton._runtime.outcomes import Outcome, message_of
 from pgbaton._runtime.processes import Child
 from pgbaton._runtime.running import Run
 
@@ -283,12 +284,76 @@ def test_any_error_can_be_stored(
     assert len(job.error_message or "") < 9000
 
 
+def test_the_place_of_an_error_is_told_in_a_package_of_a_similar_name() -> None:
+    place = f"{Path(pgbaton.__file__).parent}_shop/mails.py"
+    with pytest.raises(ValueError, match="gone") as caught:
+        exec(compile("raise ValueError('gone')", place, "exec"))  # noqa: S102
+    assert message_of(caught.value) == f"ValueError: gone ({place}:1 in <module>)"
+
+
 @pytest.mark.parametrize("result", [{1, 2}, float("nan"), "a\0b", object(), {"a": b"b"}])
 def test_a_result_that_is_no_json_fails_the_job(
     client: Client, worker: Worker, result: Any
 ) -> None:
     job = ended(client, worker, lambda job: result)
     assert "what is no JSON value" in (job.error_message or "")
+
+
+def test_a_worker_makes_do_with_the_threads_that_it_can_have(
+    dsn: str, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a container with a limit of processes."""
+    threads: set[str] = set()
+
+    class Scarce(threading.Thread):
+        def start(self) -> None:
+            if int(self.name.removeprefix("pgbaton-")) > 2:
+                raise RuntimeError("can't start new thread")
+            super().start()
+
+    worker = Worker(dsn, capacity=10)
+
+    @worker.handler("mail")
+    def handle(job: RunningJob) -> None:
+        threads.add(threading.current_thread().name)
+        time.sleep(0.02)
+
+    monkeypatch.setattr("pgbaton._runtime.threads.Thread", Scarce)
+    client.enqueue_batch("mail", range(30))
+    assert worker.run(burst=True).completed == 30
+    assert threads == {"pgbaton-1", "pgbaton-2"}
+
+
+def test_a_result_at_the_limit_of_recursion_does_not_end_the_worker(
+    client: Client, worker: Worker
+) -> None:
+    """How deep a value may be to be written depends on the calls around it: the handler's count."""
+
+    @worker.handler("mail")
+    def nested(job: RunningJob) -> Any:
+        result: list[Any] = []
+        for _ in range(job.payload):
+            result = [result]
+        return result
+
+    depths = range(850, 1000, 2)
+    ids = [client.enqueue_job("mail", depth, max_attempts=1) for depth in depths]
+    assert worker.run(burst=True).failed == len(depths)
+    assert {client.get_job(job_id).state for job_id in ids} == {"failed"}
+
+
+def test_a_result_is_kept_as_it_was_returned(client: Client, worker: Worker) -> None:
+    """An outcome may wait for others while the program goes on with what was returned."""
+    result: list[object] = [1]
+
+    @worker.handler("mail")
+    async def handle(job: RunningJob) -> list[object]:
+        asyncio.get_running_loop().call_soon(result.append, object())
+        return result
+
+    job_id = client.enqueue_job("mail")
+    assert worker.run(burst=True).completed == 1
+    assert client.get_job(job_id).result == [1]
 
 
 REFUSES_POISON = """
@@ -385,6 +450,32 @@ def test_a_process_handler_that_fails(dsn: str, client: Client, what: str, says:
     assert says in (job.error_message or "")
 
 
+def test_an_exception_of_a_class_that_only_its_process_has(dsn: str, client: Client) -> None:
+    """The worker cannot read it, and yet knows what it said."""
+    assert in_process(dsn, client, "give up").error_message == "no such house"
+
+
+def test_threads_that_outlive_their_job_do_not_speak_for_the_next_one(
+    dsn: str, client: Client
+) -> None:
+    """Nor do they write into what the process says when the handler has ended."""
+    worker = Worker(dsn, capacity=1)
+    worker.handler("mail", process=True)(process_handlers.work)
+    whats = ["leave a thread"] * 3 + ["listen"]
+    ids = [client.enqueue_job("mail", what, max_attempts=1) for what in whats]
+    assert worker.run(burst=True).completed == len(ids)
+    assert client.get_job(ids[0]).result == "x" * 1_000_000
+    assert client.get_job(ids[-1]).current_stage is None
+
+
+def test_each_job_of_a_process_has_a_context_of_its_own(dsn: str, client: Client) -> None:
+    worker = Worker(dsn, capacity=1)
+    worker.handler("mail", process=True)(process_handlers.work)
+    ids = [client.enqueue_job("mail", "remember") for _ in range(2)]
+    worker.run(burst=True)
+    assert [client.get_job(job_id).result for job_id in ids] == [None, None]
+
+
 def test_a_process_handler_that_floods_memory(dsn: str, client: Client) -> None:
     job = in_process(dsn, client, "flood", memory_limit=2 << 30)
     assert job.state == "failed"
@@ -472,6 +563,17 @@ def test_bad_handlers_are_refused(worker: Worker) -> None:
         worker.handler("mail", "x", process=True)(coroutine)
     with pytest.raises(TypeError, match="is local"):
         worker.handler("mail", "x", process=True)(lambda job: None)
+    for yielding in (generator, async_generator):
+        with pytest.raises(TypeError, match="yields, so a call of it would do nothing"):
+            worker.handler("mail", "x")(yielding)
+
+
+def generator(job: RunningJob) -> Iterator[int]:
+    yield 1
+
+
+async def async_generator(job: RunningJob) -> AsyncIterator[int]:
+    yield 1
 
 
 def test_bad_workers_are_refused(dsn: str, client: Client) -> None:

@@ -120,6 +120,24 @@ def test_what_does_not_finish_in_time_goes_back_without_costing_an_attempt(
     assert len(client.claim_job_batch("next", ["mail"])) == 3
 
 
+def test_a_program_has_its_own_signal_handlers_again_after_a_run(dsn: str, client: Client) -> None:
+    worker = Worker(dsn)
+    worker.handler("mail")(lambda job: None)
+    numbers = (signal.SIGTERM, signal.SIGINT)
+    at_first = [signal.getsignal(number) for number in numbers]
+    try:
+        for handler in (signal.SIG_IGN, lambda number, frame: None):
+            for number in numbers:
+                signal.signal(number, handler)
+            worker.run(burst=True)
+            assert [signal.getsignal(number) for number in numbers] == [handler] * 2
+    finally:
+        for number, handler in zip(numbers, at_first, strict=True):
+            signal.signal(number, handler)
+    worker.run(burst=True)
+    assert [signal.getsignal(number) for number in numbers] == at_first
+
+
 def test_the_second_signal_ends_it_at_once(
     client: Client, start: Callable[..., Process], door: Path
 ) -> None:

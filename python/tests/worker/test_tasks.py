@@ -9,9 +9,11 @@ import pickle
 import subprocess
 import sys
 import types
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 from uuid import UUID, uuid4
@@ -359,6 +361,9 @@ class Renamed(pydantic.BaseModel):
         (bytes, b"\0\xff"),
         (datetime, datetime(2026, 1, 1)),
         (float, 3),
+        (object, {"a": [1, None]}),
+        (object | None, [1]),
+        (dict[str, object], {"a": 1}),
         (int | str | None, "a"),
         (list[Renamed], []),
         (Decimal, Decimal("1E+3")),
@@ -446,10 +451,14 @@ def test_a_worker_refuses_what_it_cannot_run(worker: Worker) -> None:
     @task("mail", "letter")
     def same_name(value: int) -> None: ...
 
+    def yielding() -> Iterator[int]:
+        yield 1
+
     for wrong, why in (
         (unresolved, "'Unimported' is not defined. Import it at run time"),
         (ambiguous, "argument 'value' of ambiguous: Type unions"),
         (local, "is local: another process cannot import it"),
+        (task("mail")(yielding), "yields, so a call of it would do nothing"),
         (task("mail", process=True)(work), "is not what its module has as work: another"),
     ):
         with pytest.raises(TypeError, match=why):
@@ -502,6 +511,50 @@ def work() -> None: ...
 def test_an_argument_without_a_name_is_refused(function: Any) -> None:
     with pytest.raises(TypeError, match="has no name that an argument could go by"):
         task("mail")(function)
+
+
+@dataclass
+class Sender:
+    """Something that can be called, with a field of the name of an argument."""
+
+    due: str = "tomorrow"
+
+    def __call__(self, due: date) -> str:
+        return f"{self.due} {due.year}"
+
+    def plainly(self, due: date) -> str:
+        return self(due)
+
+
+class AsyncSender(Sender):
+    async def __call__(self, due: date) -> str:  # type: ignore[override]
+        return f"{self.due} {due.year}"
+
+
+def send_with(sender: Sender, due: date) -> str:
+    return sender(due)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        Sender(),
+        Sender().plainly,
+        AsyncSender(),
+        partial(send_with, Sender()),
+        partial(AsyncSender()),
+        partial(partial(send_with), Sender()),
+    ],
+)
+def test_whatever_can_be_called_can_be_a_task(
+    client: Client, worker: Worker, function: Any
+) -> None:
+    send = task("mail", "send")(function)
+    with pytest.raises(BadArguments, match="date"):
+        send.enqueue(client, due="2030-01-01x")
+    job_id = send.enqueue(client, due=date(2030, 1, 1))
+    worker.add(send, send)
+    assert run(client, worker, job_id).result == "tomorrow 2030"
 
 
 def test_a_task_is_no_function_for_another_task() -> None:
