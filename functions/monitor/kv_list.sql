@@ -12,6 +12,7 @@ begin
             message = 'prefix is null',
             hint = 'Pass the first parts of the paths, ''{}'' for all.';
     end if;
+    perform pgbaton._check_flat('prefix', array_ndims(prefix));
     return query
     select distinct on (k.key) k.key, k.value, k.updated_at from pgbaton.kv as k
     -- All paths with this beginning: null is larger than any other part.
@@ -21,5 +22,5 @@ begin
 end;
 $$;
 comment on function pgbaton.kv_list(text[]) is
-'What is stored under key paths that begin with these parts, by path; {} lists all. Of each path it is the latest of the
-queues that the caller may monitor. Raises 22004.';
+'What is stored under key paths that begin with these parts, by path; {} lists all. For each path it is the latest
+value of the queues that the caller may monitor. Raises 22004 or 2202E.';
