@@ -51,4 +51,4 @@ parameters are as in enqueue_job.
 
 Queues into which grants do not let the caller enqueue are passed over. A queue whose policy allows no further job of
 the key gets none, and the id of its earlier job is returned.
-Raises what enqueue_job raises, 22004 or 22023 for the topic.';
+Raises PB009, PB010, PB011, 2202E, 22004 or 22023; then no queue gets a job.';

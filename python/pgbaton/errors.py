@@ -82,7 +82,7 @@ class KeyRequired(PgbatonError, code="PB005"):
 
 
 class DuplicateJob(PgbatonError, code="PB006"):
-    """The queue knows the dedup_id already."""
+    """The queue knows the dedup_id, or its policy allows no further job of the key."""
 
 
 class QueueExists(PgbatonError, code="PB007"):
@@ -102,7 +102,7 @@ class TooManyLanes(PgbatonError, code="PB010"):
 
 
 class PayloadTooLarge(PgbatonError, code="PB011"):
-    """A payload is above 16 MB, or nested deeper than 500 levels."""
+    """A payload or result is too large or too deep, or a number too long, or headers too large."""
 
 
 class KeyBlocked(PgbatonError, code="PB012"):
