@@ -46,6 +46,6 @@ begin
 end;
 $$;
 comment on function pgbaton.fifo_stats(text) is
-'One row for each key of the FIFO queues (or of the named one): how many jobs stand in its line, which one
-holds it, how often that was retried, and for how long it has held up the others (null: it does not).
-Reads all live jobs with keys; live_stats counts by queue, blocked_keys has those that do not go on. Raises PB001.';
+'One row for each key of the FIFO queues (or of the named one): how many jobs stand in its line, which one holds it,
+how often that was retried, and for how long it has held up the others (null: it does not). Reads all live jobs with
+keys; live_stats counts by queue, and blocked_keys shows the keys that do not go on. Raises PB001.';

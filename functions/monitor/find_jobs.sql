@@ -21,12 +21,12 @@ $$;
 comment on function pgbaton.find_jobs(jsonb, integer, text, boolean) is
 'Ids of the jobs, live or ended, that fit a filter, at most max_rows of 10,000: the latest ids first, or the oldest.
 Dead letters alone (states ["failed"]) come in the order in which they failed.
-filter: all of its keys must fit: ids; queue; states (any of them; failed: dead letters, given_up: jobs that had
-failed, which somebody skipped or that expired); job_type; tags (all of them); singleton_key; worker_id (its last
+filter: all of its keys must fit: ids; queue; states (any of them; failed are dead letters, given_up are jobs that had
+failed and that somebody gave up, or that expired); job_type; tags (all of them); singleton_key; worker_id (its last
 claim); error (part of the last message); payload (what the payload contains); created_after, created_before,
 ended_after, ended_before (instants; a dead letter ended when it failed).
 
-One call looks at most at some 10,000 ranges of jobs, or at some 4,000 jobs when each must be read: key, error,
-payload, time of enqueue. Then it returns what it found so far. next_after: pass it as after to go on; null: that was
-all.
+One call looks at about 10,000 ranges of jobs at most, or at about 4,000 jobs when each must be read (for key, error,
+payload or time of enqueue). Then it returns what it has found so far. next_after: pass it as after to go on; null:
+there are no more.
 Raises PB001, 22007 or 22023.';

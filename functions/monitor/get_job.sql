@@ -8,6 +8,6 @@ begin
 end;
 $$;
 comment on function pgbaton.get_job(bigint) is
-'All that is known of a job, live or ended: what was enqueued, its state, its last claim, result, last error,
+'All that is known of a job, live or ended: what was enqueued, its state, its last claim, result, last error and
 progress (100 once it has completed).
 Raises PB002 (no such job) or 22004.';

@@ -40,5 +40,5 @@ begin
 end;
 $$;
 comment on function pgbaton.get_job_stats(text[]) is
-'Counts of the jobs, live and ended, that carry all of the tags ({}: all jobs). Reads all live jobs and what
-retention keeps of those that ended; live_stats and job_totals do not, and count by queue. Raises 22004 or 22023.';
+'Counts of the jobs, live and ended, that carry all of the tags ({}: all jobs). Reads all live jobs and the history
+that retention keeps; live_stats and job_totals read less, and count by queue. Raises 2202E, 22004 or 22023.';

@@ -13,6 +13,7 @@ begin
 end;
 $$;
 comment on function pgbaton.granted_queues(text) is
-'The queues on which the caller may enqueue, work, operate or monitor: all of them, unless grant_queue narrowed
-one of its roles or, as long as it narrows anybody, the caller is no member of the role that this takes.
+'The queues on which the caller may enqueue, work, operate or monitor. These are all queues, unless grant_queue
+narrowed one of the caller''s roles or, as long as it narrows anybody, the caller is not a member of the role that the
+action needs.
 Raises 22023 for another action.';

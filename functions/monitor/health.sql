@@ -27,4 +27,4 @@ end;
 $$;
 comment on function pgbaton.health() is
 'Checks of the server and of the queues: ok, warn or bad, each with a sentence that says what was seen and, when
-something is wrong, what to do. To a role that is narrowed, those of its queues. Raises PB009.';
+something is wrong, what to do. A narrowed role gets the checks of its queues. Raises PB009.';

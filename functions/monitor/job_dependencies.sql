@@ -49,6 +49,6 @@ begin
 end;
 $$;
 comment on function pgbaton.job_dependencies(bigint, integer) is
-'The jobs that a job waits for, or waited for, and then those that wait, or waited, for it; each at most max_rows
-of 10,000. The other job''s queue and state are null where that queue is not yours.
+'The jobs that a job waits or waited for, and then the jobs that wait or waited for it; of each at most max_rows of
+10,000. Queue and state of the other job are null where that queue is not yours.
 Raises PB002 (no such job), 22004 or 22023.';

@@ -16,7 +16,7 @@ begin
 end;
 $$;
 comment on function pgbaton.job_outcomes(bigint[]) is
-'Which of these jobs have ended, and how: one row for each, in the given order, none for those that wait or run. A dead
-letter has ended as failed until an operator runs it again. The state is null for a job that is not there, was never
-committed, is gone with its retention or is of a queue that is not yours.
+'Which of these jobs have ended, and how: one row for each in the given order, none for those that wait or run. A dead
+letter has ended as failed until an operator runs it again. The state is null for a job that does not exist, was never
+committed, is gone with its retention, or is of a queue that is not yours.
 Raises 22004 (a null among the ids) or 2202E.';

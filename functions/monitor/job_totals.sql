@@ -59,12 +59,12 @@ begin
 end;
 $$;
 comment on function pgbaton.job_totals(text, interval) is
-'What each queue (or the named one) did so far: jobs enqueued and ended by state, failed attempts, histograms of
-run times, of how long jobs waited to be claimed and of how long failing jobs blocked their keys, lost leases.
+'What each queue (or the named one) has done so far: jobs enqueued, jobs ended by state, failed attempts, lost leases,
+and histograms of run times, of how long jobs waited to be claimed, and of how long failing jobs blocked their keys.
 
-For counters of a monitoring system: they never go down. They are counted from what retention keeps, so the first call
-must come before a day is dropped, and what delete_jobs removes before it was counted is missing. Only lease_losses is
-counted as it happens and always up to date.
-max_age: how old the answer may be; counting reads the days to which something happened, at most a twentieth of the
+It is for counters of a monitoring system: they never go down. They are counted from the history that retention keeps,
+so the first call must come before a day is dropped, and jobs that delete_jobs removes before they were counted are
+missing. Only lease_losses is counted at once and is always up to date.
+max_age: how old the answer may be. Counting reads the days in which something changed, at most a twentieth of the
 time, and the live jobs.
 Raises PB001, 22004 or 22023.';

@@ -16,5 +16,5 @@ begin
 end;
 $$;
 comment on function pgbaton.kv_get(text[]) is
-'The payload stored under a key path when a job failed for good, null if there is none: the latest of the queues that
-the caller may monitor. Raises 2202E.';
+'The payload that was stored under a key path when a job failed for good, null if there is none: the latest one of the
+queues that the caller may monitor. Raises 2202E.';

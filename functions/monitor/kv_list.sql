@@ -22,5 +22,5 @@ begin
 end;
 $$;
 comment on function pgbaton.kv_list(text[]) is
-'What is stored under key paths that begin with these parts, by path; {} lists all. Of each path it is the latest of the
-queues that the caller may monitor. Raises 22004 or 2202E.';
+'What is stored under key paths that begin with these parts, by path; {} lists all. For each path it is the latest
+value of the queues that the caller may monitor. Raises 22004 or 2202E.';

@@ -54,5 +54,5 @@ begin
 end;
 $$;
 comment on function pgbaton.list_jobs(bigint[]) is
-'These jobs, live or ended, in the given order, without their payloads; those that are not there are left out. For what
-find_jobs found. Raises 22004 or 2202E.';
+'These jobs, live or ended, in the given order, without their payloads; jobs that do not exist are left out. It is for
+the ids that find_jobs found. Raises 22004 or 2202E.';

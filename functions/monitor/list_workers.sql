@@ -46,7 +46,7 @@ begin
 end;
 $$;
 comment on function pgbaton.list_workers() is
-'Workers that sent a heartbeat within the last day, sleep or hold jobs now, with how many; to a role that is
-narrowed, those that hold jobs of its queues or are narrowed to them. A name comes once for each narrowing. asleep_at:
-since when it waits to be notified; silent_for: time since its last heartbeat, by the clock of the server. Reads what
-is leased.';
+'Workers that sent a heartbeat within the last day, sleep or hold jobs now, and how many they hold. A narrowed role
+gets those that hold jobs of its queues or are narrowed to them. A name comes once for each narrowing. asleep_at: since
+when the worker waits to be notified. silent_for: the time since its last heartbeat, by the clock of the server. Reads
+all leased jobs.';

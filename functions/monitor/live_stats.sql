@@ -58,11 +58,11 @@ begin
 end;
 $$;
 comment on function pgbaton.live_stats(text, integer) is
-'One row for each queue (or the named one): its live jobs by what they are doing, and the age of the job that is
-next; of FIFO queues the keys that are blocked, for how long and after how many retries at most. Reads what is
-live only, so its cost does not grow with what has ended, as that of queue_stats does.
-most (1 to 1,000,000): counts no further than that in each queue, and reads no more rows for each number; so a number
-that is as large as most may be larger in truth. It then counts of the jobs that wait for their time (scheduled,
-retrying, recovered) the first of all the queues that it shows together, and takes max_retry_count from the attempts of
-the jobs that it met. What is with workers is counted in full.
+'One row for each queue (or the named one): its live jobs by what they are doing, the age of the next job, and for FIFO
+queues how many keys are blocked, for how long and after how many retries at most. Reads live jobs only, so unlike
+queue_stats it costs no more as history grows.
+most: from 1 to 1,000,000; counts no further than that in each queue, and reads no more rows for each number, so a
+number that is as large as most may be larger in truth. Of the jobs that wait for their time (scheduled, retrying,
+recovered) it then counts only the first ones of all queues that it shows, and takes max_retry_count from the attempts
+of the jobs that it has read. Jobs that are with workers are counted in full.
 Raises PB001 or 22023.';

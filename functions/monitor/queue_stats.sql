@@ -24,6 +24,6 @@ begin
 end;
 $$;
 comment on function pgbaton.queue_stats(text) is
-'One row for each queue (or the named one): its jobs by what they are doing, and the age of the job that is
-next. Reads all live jobs and what retention keeps of those that ended: live_stats does not, job_totals counts on.
+'One row for each queue (or the named one): its jobs by what they are doing, and the age of the next job. Reads all
+live jobs and the history that retention keeps; live_stats reads no history, and job_totals keeps its sums.
 Raises PB001.';

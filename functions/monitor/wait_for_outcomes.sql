@@ -35,10 +35,11 @@ begin
 end;
 $$;
 comment on function pgbaton.wait_for_outcomes(bigint[], interval) is
-'Waits until all of these jobs have ended, but for max_wait (0 to 1 day) at most, and returns what job_outcomes returns
-then: fewer rows than jobs when some have not ended; call again to go on waiting. It looks after 10 ms, then less and
-less often, twice a second in the end; nobody else does anything for it.
+'Waits until all of these jobs have ended, max_wait (0 to 1 day) at most, and returns what job_outcomes returns then.
+There are fewer rows than jobs when some have not ended; call again to go on waiting. It looks after 10 ms, then less
+and less often, in the end twice a second; nobody else has to do anything for it.
 
-For psql and short waits: the statement that waits holds back vacuum as any long one does. Clients call it again and
-again with a max_wait of 0. Enqueue and commit first: what this transaction enqueued nobody else can run.
-Raises 22004, 22023 or 2202E, or 55000 above read committed when one has not ended.';
+It is for psql and short waits: the statement that waits holds back vacuum as any long one does. Clients instead call
+it again and again with a max_wait of 0. Enqueue and commit first: nobody else can run what this transaction has
+enqueued.
+Raises 22004, 22023 or 2202E, or 55000 above read committed when a job has not ended.';

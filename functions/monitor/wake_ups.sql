@@ -11,7 +11,7 @@ begin
 end;
 $$;
 comment on function pgbaton.wake_ups() is
-'How many notifications were sent to sleeping workers so far, of all queues together; null for a caller whom
-grants narrow. For a counter of a monitoring system: it never goes down. A call that makes jobs claimable counts
-one for each worker it notifies, also if it is rolled back; PostgreSQL sends a worker one notification for all
+'How many notifications were sent to sleeping workers so far, of all queues together; null for a caller whom grants
+narrow. It is for a counter of a monitoring system, and never goes down. A call that makes jobs claimable counts one
+for each worker that it notifies, also if the call is rolled back; PostgreSQL sends a worker one notification for all
 calls of a transaction. On a standby, and after a crash, the count may be up to 32 too high.';

@@ -38,16 +38,16 @@ begin
 end;
 $$;
 comment on function pgbaton.act_on_jobs(text, jsonb, text, integer, text, boolean, timestamptz, integer) is
-'Does one thing with the jobs that fit a filter of find_jobs, at most max_rows of 1,000 in one call, the oldest first,
-and says with how many. The filter must say something, which an empty list or payload does not. The audit keeps each
-call with its filter and reason.
+'Does one thing with the jobs that fit a filter of find_jobs, the oldest first, and returns with how many. One call
+takes at most max_rows of 1,000. The filter must say something, which an empty list or payload does not. The audit
+keeps each call with its filter and reason.
 action: retry (failed jobs, as retry_job; the filter may say extra_attempts, default 1), skip (failed jobs, as
-skip_job), requeue (failed jobs, as requeue_dead_job), reschedule (jobs that nobody has claimed, or that wait for
-their time or a retry, as reschedule_job: to run_at, null is at once), prioritize (the same jobs, as change_priority:
-to priority), cancel (live jobs that have not failed, as cancel_jobs), delete (jobs that do not run, as delete_job) or
-erase (failed and ended jobs, as delete_jobs). Jobs in other states are no part of it.
-dry_run: it only counts them, and takes max_rows up to 10,000.
-
+skip_job), requeue (failed jobs, as requeue_dead_job), reschedule (jobs that nobody has claimed, or that wait for their
+time or a retry, as reschedule_job: to run_at, null is at once), prioritize (the same jobs, as change_priority: to
+priority), cancel (live jobs that have not failed, as cancel_jobs), delete (jobs that do not run, as delete_job) or
+erase (failed and ended jobs, as delete_jobs). Jobs in other states are left alone.
+dry_run: it only counts the jobs, and takes max_rows up to 10,000.
 passed_over: jobs that somebody else changed meanwhile, or for which the policy of the queue leaves no place.
-next_after: pass it as after for the next ones; null: that was all.
-Raises PB001, PB009, PB010 (prioritize: the queue may have no more distinct labels), 22004, 22007 or 22023.';
+next_after: pass it as after for the next jobs; null: there are no more.
+Raises PB001, PB009, PB010 (prioritize: the queue may have no more combinations of priority, job_type and tags), 22004,
+22007 or 22023.';

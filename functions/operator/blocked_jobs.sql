@@ -40,9 +40,11 @@ begin
 end;
 $$;
 comment on function pgbaton.blocked_jobs(text, integer) is
-'Jobs of a queue (null: of all) that wait for another job which failed, or ended without being completed. Each row says
-which job that is, its state and its error; the longest wait comes first.
+'Jobs of a queue (null: of all) that wait for another job which failed, or ended without being completed. Each row
+names that job, its state and its error. The longest wait comes first, and there are at most max_rows of 10,000.
+
 To let them go on, call retry_job or skip_job for the failed job. If it ended in another way, call stop_waiting or
 cancel_jobs for the job that waits.
+
 State and error are null where the other queue is not yours. A failure shows here once a claim or run_maintenance has
 looked at it, mostly at once. Raises PB001 or 22023.';

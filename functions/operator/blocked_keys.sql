@@ -39,8 +39,8 @@ begin
 end;
 $$;
 comment on function pgbaton.blocked_keys(text, boolean) is
-'Keys that are held by a failed job or one that waits to be retried, longest first: which job, since when,
-after how many attempts, with what error, how many jobs wait behind it and when it runs again (null: not by
-itself). queue null: all.
-include_busy: keys whose job is running or about to run as well. Reads the holders of all keys of the queue and who
-waits behind what it returns; get_blocked_keys reads failed jobs only. Raises PB001.';
+'Keys that are held by a job that failed or waits to be retried, the longest first: which job, since when, after how
+many attempts, with what error, how many jobs wait behind it, and when it runs again (null: not by itself). queue: null
+is all.
+include_busy: also keys whose job is running or about to run. Reads the holders of all keys of the queue, and the jobs
+that wait behind those that it returns; get_blocked_keys reads failed jobs only. Raises PB001.';

@@ -39,8 +39,7 @@ begin
 end;
 $$;
 comment on function pgbaton.cancel_jobs(text[], bigint[]) is
-'Cancels the jobs that carry all of the tags and those with these ids: one that never ran ends as unscheduled,
-one between attempts as stopped, a running one is asked to stop and keeps its key until the worker
-acknowledges it or its lease ends. Returns the ids that are cancelled or being cancelled, and those that are
-unknown, failed or had ended. No tags and no ids select nothing; with tags it reads all live jobs. Raises 22004 or
-22023.';
+'Cancels the jobs that carry all of the tags, and those with these ids. A job that never ran ends as unscheduled, one
+between attempts as stopped. A running job is asked to stop, and keeps its key until the worker acknowledges it or its
+lease ends. Returns the ids that are cancelled or being cancelled, and those that are unknown, have failed or had
+ended. No tags and no ids select nothing; with tags it reads all live jobs. Raises 2202E, 22004 or 22023.';

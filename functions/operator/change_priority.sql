@@ -20,8 +20,8 @@ begin
 end;
 $$;
 comment on function pgbaton.change_priority(text, bigint, integer) is
-'Gives a job that is not claimed, or that waits for its time or for a retry, another priority: larger is claimed first,
-and among jobs of one priority it stands where its enqueue put it. Returns ok, or in_line when other jobs of its key
-stand before it: the order within a key never changes, the priority counts when its turn has come.
+'Gives a job that nobody has claimed, or that waits for its time or for a retry, another priority. Larger is claimed
+first, and among jobs of one priority it stands where its enqueue put it. Returns ok, or in_line when other jobs of its
+key stand before it: the order within a key never changes, and the priority counts when its turn has come.
 Raises PB001, PB002 (no such job in the queue), PB003 (a worker has it, or it failed or ended), PB009, PB010 (the queue
-may have no more distinct labels), 22004 or 22023.';
+may have no more combinations of priority, job_type and tags), 22004 or 22023.';

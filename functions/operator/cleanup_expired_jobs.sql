@@ -34,5 +34,5 @@ end;
 $$;
 comment on function pgbaton.cleanup_expired_jobs(interval) is
 'Removes completed jobs that ended longer ago than ttl, except those that other jobs wait for, and returns how many.
-Retention does so by itself, day by day and without reading rows; this is for removing earlier, and reads the history of
-all days before. Raises 22004 or 22023.';
+Retention does so by itself, day by day and without reading rows; this is for removing jobs earlier, and reads the
+history of all days before. Raises 22004 or 22023.';

@@ -77,10 +77,10 @@ $$;
 comment on function pgbaton.create_schedule(
     text, text, text, text, jsonb, integer, text, text, text[], text
 ) is
-'Enqueues a job at the times of a cron expression (minute hour day month weekday) in a time zone, and returns
-the first one; replaces a schedule of that name, which stays paused if it is and keeps what is due if its
-times stay. run_maintenance does the work. When the clocks change: a fixed time that is left out runs right after the
-gap, one that comes twice runs once.
-missed_runs: what becomes of times that passed without it: coalesce (one job), skip (none) or all (one each).
-priority, singleton_key, job_type, tags as in enqueue_job.
+'Enqueues a job at the times of a cron expression (minute hour day month weekday) in a time zone, and returns the first
+time. Replaces a schedule of that name, which stays paused if it is, and keeps what is due if its times stay.
+run_maintenance does the work. When the clocks change, a fixed time that does not exist runs right after the gap, and
+one that comes twice runs once.
+missed_runs: what to do about times that passed while nobody called run_maintenance: coalesce (one job), skip (none) or
+all (one each). priority, singleton_key, job_type and tags are as in enqueue_job.
 Raises PB001, PB005, PB009, PB010, PB011, 22004 or 22023.';

@@ -26,6 +26,6 @@ begin
 end;
 $$;
 comment on function pgbaton.delete_job(text, bigint) is
-'Takes a job that is not running out of the queue: it goes to history as deleted (failed stays failed, one that
-never ran is unscheduled, one between attempts is stopped). If it held its key, the next job runs.
-Raises PB001, PB002 (no such job in the queue) or PB003 (running or ended).';
+'Takes a job that is not running out of the queue. It goes to history as deleted: a failed job stays failed, one that
+never ran is unscheduled, one between attempts is stopped. If it held its key, the next job runs.
+Raises PB001, PB002 (no such job in the queue), PB003 (running or ended) or 22004.';

@@ -62,10 +62,11 @@ begin
 end;
 $$;
 comment on function pgbaton.delete_jobs(text[], bigint[]) is
-'Removes for good the ended and failed jobs that carry all of the tags and those with these ids, and returns
-how many; a key that one of them held goes on. All or nothing: when one has not ended or another job waits for it,
-PB003 and nothing is deleted. Unknown ids are passed over; no tags and no ids select nothing; with tags it reads
-all live jobs and what retention keeps of those that ended.
+'Removes for good the ended and failed jobs that carry all of the tags, and those with these ids, and returns how many.
+A key that one of them held goes on. All or nothing: when one has not ended, or another job waits for it, the call
+raises PB003 and deletes nothing. Unknown ids are passed over. No tags and no ids select nothing; with tags it reads
+all live jobs and the history that retention keeps.
 
-A dedup_id is kept as long as its queue keeps its history: who enqueues it again gets the id of the deleted job.
-Raises PB003, 22004 or 22023.';
+A dedup_id is kept as long as its queue keeps its history: a second job with the id of a deleted job is still a
+duplicate.
+Raises PB003, 2202E, 22004 or 22023.';

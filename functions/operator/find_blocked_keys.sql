@@ -31,11 +31,12 @@ begin
 end;
 $$;
 comment on function pgbaton.find_blocked_keys(text, text, integer, text) is
-'Ids of the jobs that block a key, at most max_rows of 1,000: those that failed, longest first, then those that wait to
-be retried, the next first; list_blocked_keys says of them what blocked_keys does. queue null: all. Keys that somebody
-paused are in list_paused_keys.
-key_part: keys that contain this.
+'Ids of the jobs that block a key, at most max_rows of 1,000: first those that failed, the longest first, then those
+that wait to be retried, the next first. list_blocked_keys returns for these ids what blocked_keys shows. queue: null
+is all. Keys that somebody paused are in list_paused_keys.
+key_part: only keys that contain this.
 
-One call looks at 1,000 dead letters of each queue that has keys, and at 1,000 jobs that wait for their time: so it may
-find fewer, even none, although there are more. next_after: pass it as after to go on; null: that was all.
+One call looks at 1,000 dead letters of each queue that has keys, and at 1,000 jobs that wait for their time. So it may
+find fewer than max_rows, even none, although there are more. next_after: pass it as after to go on; null: there are no
+more.
 Raises PB001 or 22023.';

@@ -19,5 +19,5 @@ begin
 end;
 $$;
 comment on function pgbaton.get_blocked_keys(text) is
-'Keys of a FIFO queue that are held by a failed job: retry_job, skip_job or delete_job lets them go on. Reads the
-failed jobs of the queue. Raises PB001.';
+'Keys of a FIFO queue that are held by a failed job; retry_job, skip_job or delete_job lets them go on. Reads the
+failed jobs of the queue. Raises PB001 or 22004.';

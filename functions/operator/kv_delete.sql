@@ -17,5 +17,5 @@ begin
 end;
 $$;
 comment on function pgbaton.kv_delete(text[]) is
-'Removes what the queues on which the caller may operate stored under a key path, and says whether there
-was something. Raises 2202E.';
+'Removes what is stored under a key path for the queues on which the caller may operate, and says whether there was
+something. Raises 2202E.';

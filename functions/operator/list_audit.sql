@@ -44,6 +44,6 @@ begin
 end;
 $$;
 comment on function pgbaton.list_audit(text, bigint, integer, bigint) is
-'What was done by whom and why, the latest first, at most max_rows of 1,000: to a queue (null: to all on which the
-caller may operate), to a job (null: to all). before_id: go on below the id of the last one. What concerns no queue is
-shown to callers whom no grant narrows. Raises PB001, PB009 or 22023.';
+'What was done, by whom and why, the latest first, at most max_rows of 1,000: to a queue (null: to all on which the
+caller may operate), or to a job (null: to all). before_id: go on below this id, that of the last row. Entries that
+concern no queue are shown to callers whom no grant narrows. Raises PB001, PB009 or 22023.';

@@ -38,6 +38,6 @@ begin
 end;
 $$;
 comment on function pgbaton.list_blocked_keys(bigint[]) is
-'The keys that these jobs block, in the given order, as blocked_keys has them; jobs that block none are left out. For
-what find_blocked_keys found. At most 1,000 rows of waiting jobs are counted for each key: waiting_count from 1,000 on
-may be more. Raises 22004 or 2202E.';
+'The keys that these jobs block, in the given order, as blocked_keys shows them; jobs that block none are left out. It
+is for the ids that find_blocked_keys found. At most 1,000 rows of waiting jobs are counted for each key, so a
+waiting_count of 1,000 or more may be higher in truth. Raises 22004 or 2202E.';

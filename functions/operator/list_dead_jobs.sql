@@ -37,5 +37,5 @@ begin
 end;
 $$;
 comment on function pgbaton.list_dead_jobs(text, integer, integer) is
-'The dead letters: failed jobs of a queue (null: of all), the latest first. Reads those that
-it passes over as well, of each queue. Raises PB001 or 22023.';
+'The dead letters: failed jobs of a queue (null: of all), the latest first. In each queue it also reads those that
+row_offset skips. Raises PB001 or 22023.';

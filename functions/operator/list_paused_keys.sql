@@ -35,6 +35,6 @@ begin
 end;
 $$;
 comment on function pgbaton.list_paused_keys(text, integer, text) is
-'Keys of a queue (null: of all) that pause_key paused, by queue and key, at most max_rows of 1,000: resume_key lets
-them go on. after_key: those of the queue that stand behind this key, to go on from the last one of a page. Raises
-PB001, PB009 or 22023.';
+'Keys of a queue (null: of all) that pause_key paused, by queue and key, at most max_rows of 1,000; resume_key lets
+them go on. after_key: only keys of the queue behind this one, to go on from the last one of a page. Raises PB001,
+PB009 or 22023.';

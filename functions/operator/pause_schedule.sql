@@ -29,5 +29,5 @@ begin
 end;
 $$;
 comment on function pgbaton.pause_schedule(text, boolean) is
-'Pauses a schedule, or lets it go on with paused => false, and returns when it runs next, null while paused.
-What it missed meanwhile is not made up for. Raises 22023 for an unknown one.';
+'Pauses a schedule, or lets it go on with paused => false, and returns when it runs next, null while it is paused.
+Times that it missed meanwhile are not made up for. Raises 22023 for an unknown schedule.';

@@ -32,5 +32,5 @@ begin
 end;
 $$;
 comment on function pgbaton.purge_dead_jobs(text, boolean) is
-'Gives up all dead letters of a queue (null: of all queues) and returns how many: they go to history as purged.
-Those that hold a key stay, unless forced: then their keys go on. Raises PB001.';
+'Gives up all dead letters of a queue (null: of all queues) and returns how many; they go to history as purged. Those
+that hold a key stay, unless force is set: then their keys go on. Raises PB001.';

@@ -22,7 +22,7 @@ begin
 end;
 $$;
 comment on function pgbaton.recover_stale_jobs(interval, text) is
-'Takes back jobs whose lease has ended or, with a timeout, all that were claimed longer ago than that, and
-returns how many: they run again, or are failed when no attempt is left. queue null: all. Claims and
-run_maintenance() do the former by themselves.
+'Takes back jobs whose lease has ended or, with a timeout, all jobs that were claimed longer ago than that, and returns
+how many. They run again, or are failed when no attempt is left. queue: null is all. Claims and run_maintenance() take
+back ended leases by themselves.
 Raises PB001 or 22023.';

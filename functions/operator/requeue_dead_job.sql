@@ -32,6 +32,6 @@ begin
 end;
 $$;
 comment on function pgbaton.requeue_dead_job(bigint) is
-'Enqueues a failed job anew, at the end of its line and of its key, and returns the new id; the failed one goes
-to history as requeued, and its key goes on. retry_job keeps id and place instead.
+'Enqueues a failed job anew, at the end of its line and of its key, and returns the new id. The failed one goes to
+history as requeued, and its key goes on. retry_job keeps id and place instead.
 Raises PB002 (no such job), PB003 (not failed), PB006 (the policy allows no further job of the key) or 22004.';

@@ -25,12 +25,12 @@ begin
 end;
 $$;
 comment on function pgbaton.reschedule_job(text, bigint, timestamptz) is
-'Moves a job that nobody has claimed, or that waits for its time or for a retry: it runs from run_at on (null, or a time
-that has passed: at once). Its attempts stay as they are.
+'Moves a job that nobody has claimed, or that waits for its time or for a retry, to another time: it runs from run_at
+on (null, or a time that has passed: at once). Its attempts stay as they are.
 
 Returns ok, or in_line when other jobs of its key stand before it, or when jobs for which it waits have not ended: it
-runs after them, and not before run_at, for the order within a key never changes. The job that holds a FIFO key keeps
-it, so that its key waits with it. Among jobs of its priority, type and tags, a job that becomes due stands behind
-those that were claimable before.
+runs after them, and not before run_at, for the order within a key never changes. A job that holds a FIFO key keeps it,
+so its key waits with it. Among jobs with the same priority, type and tags, a job that becomes due stands behind those
+that were claimable before.
 Raises PB001, PB002 (no such job in the queue), PB003 (a worker has it, or it failed or ended: see retry_job), PB009,
 22004 or 22023 (no instant of the years 1 to 9999).';

@@ -43,8 +43,8 @@ begin
 end;
 $$;
 comment on function pgbaton.reset_fifo_key(text, text, text) is
-'Gets a blocked key going by hand, with a reason for the audit: a failed holder is skipped, a running one is
-taken from its worker and runs again (or has failed, if that was its last attempt), one that waits for its
-time runs now. The job behind it is never let pass a job that is still to run.
-Raises PB001, PB003 (the queue''s policy knows no order, or the holder waits for other jobs: see stop_waiting), 22004
-or 22023.';
+'Gets a blocked key going by hand, with a reason for the audit. A failed holder is skipped; a running holder is taken
+from its worker and runs again, or has failed if that was its last attempt; a holder that waits for its time runs now.
+No job ever passes one of its key that is still to run.
+Raises PB001, PB003 (the policy of the queue keeps no order, or the holder waits for other jobs: see stop_waiting),
+22004 or 22023.';

@@ -19,6 +19,6 @@ begin
 end;
 $$;
 comment on function pgbaton.reset_running_jobs(text) is
-'Takes all running jobs of a queue (null: of all) from their workers and returns how many: they run again, or
-are failed when no attempt is left; those being cancelled end as unknown_stopped. For a restart of all
+'Takes all running jobs of a queue (null: of all) from their workers and returns how many. They run again, or are
+failed when no attempt is left; jobs that are being cancelled end as unknown_stopped. It is for a restart of all
 workers. Raises PB001.';

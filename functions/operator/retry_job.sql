@@ -58,8 +58,8 @@ begin
 end;
 $$;
 comment on function pgbaton.retry_job(text, bigint, integer) is
-'Runs a failed job again: same id, same place in its key, extra_attempts more attempts. Its key stays blocked
-until it has ended; a key that went on without it runs it next (of the policies singleton and stately: at the
-end of its line). Waits for open producers of such a key.
-Raises PB001, PB002 (no such job in the queue), PB003 (not failed), PB006 (the policy leaves no place for it)
-or 22023.';
+'Runs a failed job again: with the same id, at the same place in its key, and with extra_attempts more attempts. If it
+holds its key, the key stays blocked until it has ended. A key that went on without it runs it next; with the policies
+singleton and stately it goes to the end of its line. Waits for open producers of such a key.
+Raises PB001, PB002 (no such job in the queue), PB003 (not failed), PB006 (the policy leaves no place for it), 22004 or
+22023.';

@@ -29,7 +29,7 @@ begin
 end;
 $$;
 comment on function pgbaton.retry_jobs(text, jsonb) is
-'Runs the failed jobs of a queue again in place, as retry_job does, and returns how many. filter narrows them,
-all of its keys must fit: job_type; tags (all of them); singleton_key; error (part of the last message);
-failed_after, failed_before (instants); payload (what the payload contains); extra_attempts (default 1) is
-granted to each. Reads the failed jobs of the queue. Raises PB001, PB006, 22004, 22007 (no instant) or 22023.';
+'Runs the failed jobs of a queue again in place, as retry_job does, and returns how many. filter narrows them, and all
+of its keys must fit: job_type; tags (all of them); singleton_key; error (part of the last message); failed_after,
+failed_before (instants); payload (what the payload contains). Its key extra_attempts (default 1) is granted to each
+job. Reads the failed jobs of the queue. Raises PB001, PB006, 22004, 22007 (no instant) or 22023.';

@@ -37,5 +37,6 @@ begin
 end;
 $$;
 comment on function pgbaton.run_schedule(text) is
-'Enqueues the job of a schedule now, beside its times and also while it is paused, and returns its id; when the policy
-of its queue allows no further job of its key, the id of the one that is queued. Raises PB009 or 22023.';
+'Enqueues the job of a schedule now, whatever its times are and also while it is paused, and returns its id. When the
+policy of its queue allows no further job of its key, it returns the id of the job that is queued. Raises PB009 or
+22023.';

@@ -17,6 +17,6 @@ begin
 end;
 $$;
 comment on function pgbaton.skip_job(text, bigint, text) is
-'Gives up a failed job: it goes to history as failed and skipped, the next job of its key runs, the audit keeps
-the reason.
-Raises PB001, PB002 (no such job in the queue) or PB003 (not failed).';
+'Gives up a failed job: it goes to history as failed and skipped, the next job of its key runs, and the audit keeps the
+reason.
+Raises PB001, PB002 (no such job in the queue), PB003 (not failed) or 22004.';

@@ -26,6 +26,7 @@ begin
 end;
 $$;
 comment on function pgbaton.stop_waiting(text, bigint, text) is
-'Lets a job run that waits for others, as if all of them had completed; the audit keeps the reason. For one whose
-parent was cancelled or deleted and will not come back. A key that it stands in line for and its run_at still count.
-Raises PB001, PB002 (no such job in the queue), PB003 (it waits for none, or a worker has it or it ended) or PB009.';
+'Lets a job run that waits for others, as if all of them had completed; the audit keeps the reason. It is for a job
+whose parent was cancelled or deleted and will not come back. The line of its key and its run_at still count.
+Raises PB001, PB002 (no such job in the queue), PB003 (it waits for none, or a worker has it or it ended), PB009 or
+22004.';

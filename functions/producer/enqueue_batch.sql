@@ -35,11 +35,10 @@ begin
 end;
 $$;
 comment on function pgbaton.enqueue_batch(text, jsonb[], text[], integer, text, text[], timestamptz, jsonb) is
-'The fast way to add many jobs with the same options: one for each payload, ids returned in input order; none
-for an empty array.
+'The fast way to add many jobs with the same options: one for each payload. Returns their ids in input order, none for
+an empty array.
 singleton_keys: one for each payload, null for none; required in a FIFO queue.
-headers: the same for all of them. The rest is as in enqueue_job.
-
+headers: the same for all jobs. The other parameters are as in enqueue_job.
 All or nothing; the message says which payload or key was refused.
-Raises PB001, PB005, PB006 (the policy allows no further job of a key), PB010, PB011, 2202E (arrays of
-different lengths), 22004 or 22023.';
+Raises PB001, PB005, PB006 (the policy allows no further job of a key), PB009, PB010, PB011, 2202E (arrays of different
+lengths), 22004 or 22023.';

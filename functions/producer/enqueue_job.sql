@@ -63,30 +63,31 @@ comment on function pgbaton.enqueue_job(
     text, jsonb, integer, text, text, text[], timestamptz, interval, integer, interval, boolean, interval[],
     jsonb, text, text, jsonb, bigint[], text, interval, interval
 ) is
-'Adds a job and returns its id. It is there when your transaction commits.
-priority: larger runs first (150 explicit, 100 discovered, 30 backfill); it orders keys, never jobs of one
-key.
-singleton_key: required in a FIFO queue, whose jobs of one key run in enqueue order. job_type, tags: what
-workers may ask for; tags are a set. run_at or delay: not before; in a FIFO queue such a job holds up its key.
-max_attempts, retry_delay, retry_backoff, backoff_schedule: instead of the queue''s; a schedule of n waits
+'Adds a job and returns its id. The job exists when your transaction commits.
+priority: larger runs first, 100 by default (150 and 30 are usual for urgent and background work);
+it orders keys, never jobs of one key.
+singleton_key: required in a FIFO queue, whose jobs of one key run in enqueue order. job_type, tags: workers may ask
+for them; the order of tags does not matter. run_at or delay: the job does not run before; in a FIFO queue it holds up
+its key meanwhile.
+max_attempts, retry_delay, retry_backoff, backoff_schedule: instead of the settings of the queue. A schedule of n waits
 (up to 20,000) means n retries.
-keys_if_undelivered: list of at most 100 key paths under which the payload is stored when the job fails for good.
+keys_if_undelivered: a list of at most 100 key paths under which the payload is stored when the job fails for good.
 dedup_id: your own id for the job.
 on_duplicate: what happens when the queue knows the dedup_id already, or its policy allows no further job of the key.
-error raises PB006, and skip returns the earlier job''s id. With replace the new job takes the place of the earlier
-one, which ends as replaced, if nobody has claimed that: all is as this call says, but the job stands at the same place
-and, without run_at or delay, has the same time.
+error raises PB006, and skip returns the id of the earlier job. With replace the new job takes the place of the earlier
+one, if nobody has claimed that, and the earlier one ends as replaced. The new job is as this call says, except that it
+stands at the same place and, without run_at or delay, has the same time.
 
-When the earlier job was claimed, replace does not touch it: the new job is enqueued behind it, or refused with PB006
-where the policy is exclusive. An earlier job that has ended is no duplicate for replace. The id that is returned is
-that of the new job; enqueue_jobs says which of these it was.
-debounce: with replace, instead of a run_at: so long nothing may come before the job runs, since each one that replaces
-it puts it off again; max_wait: but no longer than that after the first one (null: as long as they come).
+If the earlier job was claimed, replace does not touch it: the new job stands behind it, or is refused with PB006 where
+the policy is exclusive. An earlier job that has ended is no duplicate for replace. The call returns the id of the new
+job; enqueue_jobs also says what happened.
+debounce: with replace, instead of a run_at: the job runs when no other has replaced it for so long. max_wait: but so
+long after the first of these jobs at the latest (null: there is no such limit).
 headers: an object of texts, up to 4 kB, that travels with the job, for example a trace context.
-after: ids of up to 100,000 jobs, of any queue in which you may enqueue; the job is not claimable until all of them have
-completed, and not before run_at. In a FIFO queue it holds up its key meanwhile, as a job with a run_at does. on_failed:
-what becomes of it when one of them fails for good or ends otherwise: wait (an operator retries or skips it; see
-blocked_jobs), cancel, or run.
-Raises PB001, PB002 (a job of after is not known), PB005 (key required), PB006, PB010 (too many lanes), PB011 (payload
-above 16 MB, nested deeper than 500 levels or with a number of more than 4,000 digits, or headers above 4 kB), 22004 or
-22023.';
+after: ids of up to 100,000 jobs, in queues in which you may enqueue. The job is not claimable until all of them have
+completed, and not before run_at. In a FIFO queue it holds up its key meanwhile, as a job with a run_at does.
+on_failed: what becomes of the job when one of them fails for good or ends otherwise: wait (an operator retries or
+skips that one; see blocked_jobs), cancel, or run.
+Raises PB001, PB002 (a job of after is not known), PB005 (key required), PB006, PB009, PB010 (too many lanes), PB011
+(payload above 16 MB, nested deeper than 500 levels or with a number of more than 4,000 digits before the point, or
+headers above 4 kB), 2202E, 22004 or 22023.';

@@ -58,14 +58,15 @@ begin
 end;
 $$;
 comment on function pgbaton.enqueue_jobs(text, jsonb) is
-'Adds many jobs, each with options of its own: an array of objects with the keys of enqueue_job. Jobs of one key keep
-the order of the array. Durations are interval text, instants ISO 8601 (UTC when they name no zone).
+'Adds many jobs, each with its own options: an array of objects with the parameters of enqueue_job as keys. Jobs of one
+key keep the order of the array. Durations are interval text, instants ISO 8601 (UTC when they name no zone).
 
-Returns one row for each in input order: enqueued; duplicate, with the earlier job''s id (on_duplicate error raises
-PB006 instead); with on_duplicate replace also replaced, when it took the place of an earlier job, or behind, when the
-earlier job was claimed and has not ended; or rejected, without an id, where the policy of the queue allows no further
-job of the key. All or nothing for everything else.
+Returns a row for each job in input order, with one of these outcomes. enqueued: it was added. duplicate: the id is
+that of the earlier job (with on_duplicate error the call raises PB006 instead). rejected and the reason: the policy of
+the queue allows no further job of the key, and there is no id. Everything else is all or nothing.
 
+With on_duplicate replace also replaced: the job took the place of an earlier one; or behind: the earlier job was
+claimed and has not ended.
 after_ordinals: places of earlier jobs of the array, from 1, for which the job waits as for those of after; on_failed
 holds for both.
-Raises what enqueue_job raises; the message says which job it is, from 1.';
+Raises what enqueue_job raises; the message says which job it is, counted from 1.';

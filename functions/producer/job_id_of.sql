@@ -14,5 +14,5 @@ begin
 end;
 $$;
 comment on function pgbaton.job_id_of(text, text) is
-'The job that a producer enqueued under its own id, null if the queue does not know it (any more). Raises
-PB001.';
+'The job that a producer enqueued under its own id; null if the queue does not know the id, or no longer. Raises PB001
+or 22004.';

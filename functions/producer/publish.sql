@@ -44,11 +44,11 @@ begin
 end;
 $$;
 comment on function pgbaton.publish(text, jsonb, text, integer, text, text[], timestamptz, interval, jsonb) is
-'Enqueues a job in each queue that is subscribed to the topic and returns their ids, none when nobody is. All
-in your transaction, so each subscription gets its jobs in commit order.
-singleton_key: default the queue''s name, so that a FIFO queue keeps all of its deliveries in order; the rest is as in
-enqueue_job.
+'Enqueues a job in each queue that is subscribed to the topic and returns their ids, or none. It all happens in your
+transaction, so each subscription gets its jobs in commit order.
+singleton_key: the name of the queue by default, so that a FIFO queue keeps all its deliveries in order. The other
+parameters are as in enqueue_job.
 
-Queues into which grants do not let the caller enqueue are passed over. A queue whose policy takes no further job of
-the key gets none: its earlier job''s id is returned.
-Raises what enqueue_job raises, 22004 or 22023 for the topic.';
+Queues into which grants do not let the caller enqueue are passed over. A queue whose policy allows no further job of
+the key gets none, and the id of its earlier job is returned.
+Raises PB009, PB010, PB011, 2202E, 22004 or 22023; then no queue gets a job.';

@@ -13,5 +13,5 @@ begin
 end;
 $$;
 comment on function pgbaton.subscribe(text, text) is
-'The queue gets a job for whatever is published to topics that fit the pattern: words with dots between, * for
-one word, # for any number. Does nothing when it is subscribed already. Raises PB001, 22004 or 22023.';
+'Lets the queue get a job for whatever is published to topics that fit the pattern: words with dots between, * for one
+word, # for any number of words. Does nothing when it is subscribed already. Raises PB001, 22004 or 22023.';

@@ -13,4 +13,4 @@ begin
 end;
 $$;
 comment on function pgbaton.unsubscribe(text, text) is
-'Ends a subscription and says whether there was one; jobs that are there stay. Raises PB001.';
+'Ends a subscription and says whether there was one. Jobs that it has brought stay. Raises PB001 or 22004.';

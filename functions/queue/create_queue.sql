@@ -63,14 +63,15 @@ comment on function pgbaton.create_queue(
     interval, integer, text
 ) is
 'Makes a queue; does nothing when it exists with the same settings.
-policy: what jobs of one singleton_key (none is a key like any) mean to each other: nothing (standard), at
-most one waits to run (short), one runs (singleton), one in each state (stately), one at all (exclusive), or
-they run one at a time in enqueue order (fifo).
-on_exhausted (fifo): block, a failed job holds its key, or continue, the next one runs.
-max_attempts: 1 to 1000000000; null is unlimited. Wait before a retry: backoff_schedule[n] after the n-th attempt (the
-last entry repeats), else exponential from retry_delay up to retry_delay_max when retry_backoff, each wait drawn between
-half of that and all of it, else retry_delay. The defaults go on for one and a quarter to two and a half hours.
-lease: how long a claim holds. retention, dead_letter_retention (null: for ever): how long finished and failed
-jobs are kept.
+policy: what jobs with the same singleton_key may do side by side. standard: keys mean nothing; short: at most one
+waits; singleton: at most one runs; stately: at most one is in each state; exclusive: there is at most one; fifo: they
+run one at a time, in enqueue order. Except in fifo, jobs without a key count together as jobs of one more key.
+on_exhausted (fifo): whether a job that failed for good keeps its key (block) or the next one runs (continue).
+max_attempts: 1 to 1000000000; null is unlimited. The wait before a retry is backoff_schedule[n] after the n-th attempt
+(the last entry repeats). Without a schedule it is retry_delay or, with retry_backoff, doubles from retry_delay up to
+retry_delay_max, each wait drawn at random between half of that and all of it. With the defaults a job is given up after
+one and a quarter to two and a half hours.
+lease: how long a claim holds. retention, dead_letter_retention (null: for ever): how long ended jobs and dead letters
+are kept.
 max_lanes: how many different combinations of priority, job_type and tags its jobs may have.
-Raises PB007 when it exists with other settings, 22004 or 22023 for a bad argument.';
+Raises PB007 when it exists with other settings, 22004, 22023 or 2202E for a bad argument.';

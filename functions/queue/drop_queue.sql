@@ -45,7 +45,7 @@ begin
 end;
 $$;
 comment on function pgbaton.drop_queue(text, boolean) is
-'Removes a queue with its history, subscriptions, schedules and grants; with force also its live jobs: what
-a worker still sends for one of them is not_found, and a job of another queue that waits for one of
-them goes by its on_failed. Waits for open producers, and reads all live jobs. Raises PB001, PB008 (live jobs,
+'Removes a queue with its history, subscriptions, schedules and grants, and with force also with its live jobs. If a
+worker still sends something for one of those jobs, the job is not found; a job of another queue that waits for one of
+them goes on as its on_failed says. Waits for open producers, and reads all live jobs. Raises PB001, PB008 (live jobs,
 without force), PB009 (a role is narrowed to this queue alone) or 22004.';

@@ -24,12 +24,12 @@ begin
 end;
 $$;
 comment on function pgbaton.grant_queue(name, text, text) is
-'Narrows a role, and every member of it, to the queues and actions (enqueue, work, operate, monitor) that are
-granted to it. Both the role that logged in and the role that was set since count: a session that is narrowed by both
-may do only what both may, so set role widens nothing. If a role may not make a call on the queue of a job, the job is
-unknown to it.
+'Narrows a role, and every member of it, to the queues and actions (enqueue, work, operate, monitor) that are granted
+to it. Both the role that logged in and the role that was set since count: a session that is narrowed by both may do
+only what both may, so set role widens nothing. A role that may not make a call on the queue of a job is told that
+there is no such job.
 
 A role without any grant may do on every queue what its membership in the roles of pgbaton allows. As long as any role
-is narrowed, a role without a grant must itself be a member of the role that a call takes; to run in a function of a
-member is not enough. Superusers are not narrowed. Roles are known by name: a renamed one has no grants.
-Raises PB001, PB009 (the caller is narrowed itself), 42704 (no such role) or 22023.';
+is narrowed, a role without a grant must itself be a member of the role that a call needs; it is not enough to run in a
+function of a member. Superusers are not narrowed. Roles are known by name: a renamed role has no grants.
+Raises PB001, PB009 (the caller is narrowed itself), 42704 (no such role), 22004 or 22023.';

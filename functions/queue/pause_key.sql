@@ -18,6 +18,5 @@ begin
 end;
 $$;
 comment on function pgbaton.pause_key(text, text) is
-'No further job of the key is handed out until resume_key; what is running may finish, and jobs are still
-taken.
-Raises PB001, PB003 (the queue''s policy knows no order), 22004 or 22023.';
+'Hands out no further job of the key until resume_key. Jobs that run may finish, and new jobs are still accepted.
+Raises PB001, PB003 (the policy of the queue keeps no order), 22004 or 22023.';

@@ -14,5 +14,5 @@ begin
 end;
 $$;
 comment on function pgbaton.pause_queue(text) is
-'The queue hands out no jobs until resume_queue. It still takes jobs, and what is claimed may be finished.
-Raises PB001.';
+'Hands out no jobs of the queue until resume_queue. New jobs are still accepted, and claimed jobs may be finished.
+Raises PB001 or 22004.';

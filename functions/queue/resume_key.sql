@@ -28,5 +28,5 @@ begin
 end;
 $$;
 comment on function pgbaton.resume_key(text, text) is
-'Jobs of a key are handed out again after pause_key. Raises PB001, PB003 (the queue''s policy knows no order),
-22004 or 22023.';
+'Hands out jobs of a key again after pause_key. Raises PB001, PB003 (the policy of the queue keeps no order), 22004 or
+22023.';

@@ -15,4 +15,4 @@ begin
 end;
 $$;
 comment on function pgbaton.resume_queue(text) is
-'The queue hands out jobs again after pause_queue. Raises PB001.';
+'Hands out jobs of a queue again after pause_queue. Raises PB001 or 22004.';

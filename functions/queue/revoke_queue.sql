@@ -21,5 +21,5 @@ begin
 end;
 $$;
 comment on function pgbaton.revoke_queue(name, text, text) is
-'Takes a grant back and says whether there was one. A role that loses its last grant is not narrowed any more: revoke
-its membership in the roles of pgbaton as well. Raises PB001, PB009 (the caller is narrowed itself) or 22023.';
+'Takes a grant back and says whether there was one. A role that loses its last grant is no longer narrowed: revoke its
+membership in the roles of pgbaton as well. Raises PB001, PB009 (the caller is narrowed itself), 22004 or 22023.';

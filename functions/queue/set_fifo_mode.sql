@@ -34,9 +34,9 @@ begin
 end;
 $$;
 comment on function pgbaton.set_fifo_mode(text, boolean, boolean) is
-'Turns strict order per key on or off. On: the jobs that are there stand in line per key in the order of their
-enqueue, one of each key holds it (jobs that are running finish side by side, but stand in line when they run
-again; jobs without a key stay unordered). Off: all waiting jobs become claimable, which needs force when
-there are any. Waits for open producers, and reads all live jobs.
-Raises PB001, PB003 (neither standard nor fifo; off, with a rate of each key), PB008 (off, with waiting jobs, without
-force) or 22004.';
+'Turns strict order per key on or off. On: the jobs of the queue stand in line per key in the order of their enqueue,
+and one of each key holds it. Jobs that are running finish side by side, but stand in line when they run again; jobs
+without a key stay unordered. Off: all waiting jobs become claimable, which needs force when there are any. Waits for
+open producers, and reads all live jobs.
+Raises PB001, PB003 (the policy is neither standard nor fifo; off, with a rate of each key), PB008 (off, with waiting
+jobs, without force) or 22004.';

@@ -79,25 +79,25 @@ $$;
 comment on function pgbaton.set_queue_limits(
     text, integer, integer, integer, interval, integer, integer, interval, integer
 ) is
-'Sets all limits of a queue, over all workers; null is no limit, so that a call with the queue alone removes them.
-max_running: at most so many of its jobs are with workers at once, 1 to 1000; a job gives its place back when it ends,
-goes to retry, or its lease ends and it is taken back.
-key_limit: of each singleton_key at most so many, 1 to 1000, in a queue of policy singleton, where it is 1 by itself;
-keys take turns, one job each.
-rate_count, rate_interval: in no interval of that length, wherever it begins, do more than rate_count jobs start (at
-most 1000000, 31 days); each attempt is a start.
-rate_burst: of these at most so many within interval * burst / count; it divides rate_count and is rate_count by
+'Sets all limits of a queue, over all workers. Null is no limit, so a call with the queue alone removes them.
+max_running: how many of its jobs may be with workers at once, 1 to 1000. A job gives its place back when it ends, when
+it goes to retry, or when its lease has ended and it is taken back.
+key_limit: the same for each singleton_key, 1 to 1000, in a queue of policy singleton, where it is 1 without a limit.
+Keys take turns, one job each.
+rate_count, rate_interval: in any interval of that length, wherever it begins, at most rate_count jobs start (at most
+1000000, 31 days). Each attempt is a start.
+rate_burst: how many of these may start within interval * burst / count. It divides rate_count, and is rate_count by
 default.
 key_rate_count, key_rate_interval: the same rate for each singleton_key by itself, at most 100 starts, in a queue of
-policy fifo or singleton; jobs without a key have none. A job that its key keeps from starting is put off until it may:
-that is its run_at then, and it keeps its place and its key.
-key_rate_burst: what rate_burst is to the rate, for each key.
+policy fifo or singleton. Jobs without a key have no such rate. A job that may not start yet is put off: its run_at
+becomes the time when it may. It keeps its place and its key.
+key_rate_burst: the same as rate_burst, for each key.
 
-A claim hands out as many jobs as all limits allow, at once and exactly; the others stay where they are, at no attempt.
-Lower limits end nothing: no job starts until what runs, or started within the interval, is below them. When the
-rate of each key changes, the next claim looks anew at the jobs that the former rate put off.
+A claim hands out as many jobs as all limits allow, at once and exactly. The others stay where they are, and no attempt
+is counted. Lower limits end nothing: no job starts until fewer run, or have started within the interval, than they
+say. When the rate of each key changes, the next claim looks anew at the jobs that the former rate put off.
 
-Waits for other calls that change the queue, and for its claims that are under way; a first max_running and a change of
-key_limit wait for open producers, too, and the call then reads all live jobs.
-Raises PB001, PB003 (key_limit or a rate of each key, of another policy), PB009, 22004, 22023 for a bad argument, or
+Waits for other calls that change the queue, and for its claims that are under way. A first max_running and a change of
+key_limit also wait for open producers, and then the call reads all live jobs.
+Raises PB001, PB003 (key_limit or a rate of each key, for another policy), PB009, 22004, 22023 for a bad argument, or
 40001 for an older snapshot.';

@@ -69,11 +69,12 @@ comment on function pgbaton.update_queue(
     interval, interval,
     interval, integer, text
 ) is
-'Changes settings of a queue; null leaves one as it is, so none can be set to null here. What is not set on a
-job itself follows at once, for jobs that are there too: a lease or a wait for a retry that has begun stays.
-on_exhausted: continue frees the keys that failed jobs block already; block holds for jobs that fail from then on.
-policy: can change only while the queue has no live jobs; set_fifo_mode turns order on and off with jobs in it. One
+'Changes settings of a queue. A null leaves a setting as it is, so none can be set to null here. A change holds at once
+for all jobs that do not have the setting themselves, also for those that exist already; a lease or a wait for a retry
+that has begun stays.
+on_exhausted: continue also frees the keys that failed jobs block already; block holds for jobs that fail from then on.
+policy: can change only while the queue has no live jobs; set_fifo_mode turns order on and off with jobs in it. A policy
 that holds no keys forgets which were paused.
 Waits for other calls that change the queue or drop it.
-Raises PB001, PB003 (policy, with a key_limit), PB008 (policy, with live jobs), 22004, 22023, or 40001 for an older
-snapshot.';
+Raises PB001, PB003 (policy, with a key_limit), PB008 (policy, with live jobs), 22004, 22023, 2202E, or 40001 for an
+older snapshot.';

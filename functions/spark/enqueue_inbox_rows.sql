@@ -146,7 +146,7 @@ begin
 end;
 $$;
 comment on function pgbaton.enqueue_inbox_rows() is
-'Trigger of the view enqueue_inbox: turns the rows of one insert into jobs, except rows of a part that was
-enqueued into their queue before and rows whose dedup_id is known. Cannot be called.
+'Trigger of the view enqueue_inbox: turns the rows of one insert into jobs, except rows of a part that was enqueued
+into their queue before, and rows whose dedup_id is known. It cannot be called.
 Raises PB001, PB002 (a job of after is not known), PB005, PB006 (the policy allows no further job of a key), PB009,
 PB010, PB011, PB013, 22004 or 22023.';

@@ -17,6 +17,5 @@ begin
 end;
 $$;
 comment on function pgbaton.note_enqueue_counts() is
-'Trigger of the ledger, at the end of a transaction that enqueued a part of a run: notes when, and how many jobs it
-became.
-Cannot be called.';
+'Trigger of the table of runs, at the end of a transaction that enqueued a part of a run: notes when, and how many jobs
+it became. It cannot be called.';

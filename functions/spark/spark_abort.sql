@@ -31,6 +31,6 @@ begin
 end;
 $$;
 comment on function pgbaton.spark_abort(text) is
-'Drops what is staged of a run, and returns how many rows that were; jobs stay. Another commit of the run that was
+'Drops the rows of a run that are staged, and returns how many there were; jobs stay. Another commit of the run that is
 under way fails with PB003.
 Raises 22004 or 22023.';

@@ -16,10 +16,10 @@ begin
 end;
 $$;
 comment on function pgbaton.spark_begin(text, integer, text) is
-'Says beforehand in how many partitions a run comes through the view enqueue_inbox. Optional: without it, the
-first partition of a run holds up the others until its end. Commit it at once.
+'Says beforehand in how many partitions a run comes through the view enqueue_inbox. Optional: without it, the first
+partition of a run holds up the others until it ends. Commit it at once.
 
 A run belongs to the callers whom grants narrow to the same queues: others may have a run of that name, and all callers
-who are not narrowed share theirs. What is enqueued of it counts queue by queue.
+who are not narrowed share theirs. What a run has enqueued counts queue by queue.
 fingerprint: text that differs when the data does; null is not compared.
 Raises PB009, PB013 when something of the run is enqueued and it had other partitions or data, 22004 or 22023.';

@@ -121,11 +121,12 @@ begin
 end;
 $$;
 comment on function pgbaton.spark_commit(text, uuid[], bigint, text) is
-'Makes jobs of the rows that these attempts staged, all at once and once: when the run was enqueued into a queue before,
-nothing more is. Returns how many jobs were added, how many rows had a dedup_id that was known, and how many jobs the
-run became when it was enqueued before.
-attempts: one for each partition, in no order. expected: how many rows they staged together. Other keys and payloads, or
-another queue, under the same run_id are an error; with origin, the name of what the rows come from, another origin is,
-and the rows may differ. Jobs of one key stand in the order of order_nos, then of part and chunk_no.
-Raises PB002 (a job that a row waits for is gone meanwhile), PB003 (staged rows are gone), PB013 (the run was begun with
-other data or in partitions), 22004, 22023 and what enqueue_batch raises.';
+'Makes jobs of the rows that these attempts staged, all at once and once: if the run was enqueued into a queue before,
+nothing more is added there. Returns how many jobs were added, how many rows had a dedup_id that was known, and how
+many jobs the run became when it was enqueued before.
+attempts: one for each partition, in any order. expected: how many rows they staged together. The same run_id with
+other keys and payloads, or another queue, is an error. With origin, the name of what the rows come from, only another
+origin is an error, and the rows may differ. Jobs of one key stand in the order of order_nos, then of part and
+chunk_no.
+Raises PB002 (a job that a row waits for is gone meanwhile), PB003 (staged rows are gone), PB013 (the run was begun
+with other data or in partitions), 22004, 22023 and what enqueue_batch raises.';

@@ -15,6 +15,6 @@ begin
 end;
 $$;
 comment on function pgbaton.spark_gc() is
-'Drops rows that were staged more than a day ago, and forgets runs that ended more than 30 days ago, or
-were begun then and nothing came: sent again, they are enqueued again. Bounded, never waits; run_maintenance calls
-it. Returns how many chunks it dropped.';
+'Drops rows that were staged more than a day ago, and forgets runs that ended more than 30 days ago, or that were begun
+then and never came; sent again, they are enqueued again. It does a bounded amount of work and never waits;
+run_maintenance calls it. Returns how many chunks it dropped.';

@@ -41,7 +41,7 @@ begin
 end;
 $$;
 comment on function pgbaton.spark_outcomes(text, bigint, bigint) is
-'What became of the jobs of a run of the caller: one row for each, in the order of their ids; all, or those of a range
-that spark_ranges returned. A job that waits or runs has no ended_at; a state of null: it is gone with its retention, or
-deleted.
+'What became of the jobs of one of the caller''s runs: one row for each, in the order of their ids; all, or those of a
+range that spark_ranges returned. A job that waits or runs has no ended_at. A state of null means that the job is gone
+with its retention, or deleted.
 Raises 42704 (no such run), 22004 or 22023.';

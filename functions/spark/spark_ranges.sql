@@ -28,6 +28,6 @@ begin
 end;
 $$;
 comment on function pgbaton.spark_ranges(text, bigint) is
-'Cuts a run of the caller into ranges of about jobs_per_range jobs, to be read side by side by spark_outcomes; a
-statement or chunk that enqueued more is one. Reads a row for each statement that enqueued rows of the run.
+'Cuts one of the caller''s runs into ranges of about jobs_per_range jobs, for spark_outcomes to read side by side; a
+statement or chunk that enqueued more is one range. Reads a row for each statement that enqueued rows of the run.
 Raises 42704 (no such run), 22004 or 22023.';

@@ -74,5 +74,6 @@ begin
 end;
 $$;
 comment on function pgbaton.spark_report(text) is
-'How far a run of the caller is: a row for each queue that got jobs of it. Reads what is there of the jobs of the run.
+'How far one of the caller''s runs is: a row for each queue that got jobs of it. Reads the jobs of the run that are
+still there.
 Raises 42704 (no such run), 22004 or 22023.';

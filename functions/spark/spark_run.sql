@@ -15,7 +15,6 @@ begin
 end;
 $$;
 comment on function pgbaton.spark_run(text) is
-'What is enqueued of a run into the queues of the caller: its parts, the jobs that each became, and the
-rows whose dedup_id was known. A run of spark_commit is part 0 alone. Nothing for a run that is not known or was
-forgotten.
+'What a run has enqueued into the queues of the caller: its parts, the jobs that each became, and the rows whose
+dedup_id was known. A run of spark_commit is part 0 alone. No row for a run that is not known or was forgotten.
 Raises 22004 or 22023.';

@@ -119,12 +119,12 @@ comment on function pgbaton.spark_stage(
     text, uuid, integer, integer, text, jsonb[], text[], integer[], text[], text[], timestamptz[], text[],
     bigint[], text[], text[]
 ) is
-'Stages rows of a run; spark_commit makes jobs of them. Commit it as you like. Rows of one priority,
-job type and list of tags stand where jobs are from then on, unseen, so that the commit is short.
-attempt: a new id for each attempt at a partition, so that two at the same one never mix. part: its number.
+'Stages rows of a run; spark_commit makes jobs of them. Commit it as you like. Rows with one priority, job type and
+list of tags are already stored where jobs are, unseen, so that the commit is short.
+attempt: a new id for each attempt at a partition, so that two attempts never mix. part: the number of the partition.
 chunk_no: rises with each call of the attempt. The arrays have an entry for each row, or are null for the defaults of
-enqueue_job; an entry of tags or afters is an array as text. Entries may be null in singleton_keys (not of a FIFO
+enqueue_job; an entry of tags or afters is an array as text. Entries may be null in singleton_keys (not for a FIFO
 queue), run_ats, dedup_ids, order_nos, afters and on_faileds. order_nos orders the rows of the whole run. afters: for
-which jobs a row waits; they must be there, now and at the commit, so a row cannot name one of its own run.
+which jobs a row waits; they must exist, now and at the commit, so a row cannot name one of its own run.
 Raises PB001, PB002 (a job of afters is not known), PB005, PB009, PB010, PB011, 2202E, 22004, 22023 or 22P02 (tags,
 afters).';

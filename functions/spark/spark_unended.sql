@@ -34,7 +34,7 @@ begin
 end;
 $$;
 comment on function pgbaton.spark_unended(text, bigint) is
-'Whether jobs of a run of the caller wait or run: null when all have ended, as job_outcomes has it, else the place from
-which on to look again, to be passed as after. One call looks at 1,000 statements or chunks at most, and then returns
-the next place.
+'Whether jobs of one of the caller''s runs wait or run: null when all have ended, as job_outcomes sees it, otherwise
+the place from which on to look again, to be passed as after. One call looks at 1,000 statements or chunks at most, and
+then returns the next place.
 Raises 42704 (no such run), 22004 or 22023.';

@@ -40,10 +40,10 @@ begin
 end;
 $$;
 comment on function pgbaton.ended_jobs(jsonb, jsonb, text, bigint, bigint) is
-'The jobs that ended or failed after one offset of ended_jobs_offset until another one, of a queue (null: of all
-that the caller may monitor), and of a range of ended_jobs_ranges. A job that failed and is retried, deleted or
-dropped by retention before it is read is not there any more; one that was given up (unknown_stopped) and
-completed after all comes once in each state, as does a failed one that an operator skips.
+'The jobs that ended or failed between two offsets of ended_jobs_offset (after the first, up to the second), of a queue
+(null: of all that the caller may monitor), and of a range of ended_jobs_ranges. A job that failed and is retried,
+deleted or dropped by retention before it is read does not come. A job that was given up (unknown_stopped) and
+completed after all comes once in each state, and so does a failed one that an operator skips.
 Reads what ended or failed since an hour before after, and what vacuum has not summarized yet.
-Raises PB001, PB009, 22004 or 22023 for what is no offset, 55000 for one of another server or an until that this
-transaction does not reach: it began earlier, or reads from a replica that is behind.';
+Raises PB001, PB009, 22004 or 22023 for a value that is no offset, 55000 for an offset of another server, or for an
+until that this transaction does not reach: it began earlier, or reads from a replica that is behind.';

@@ -43,11 +43,11 @@ begin
 end;
 $$;
 comment on function pgbaton.ended_jobs_offset(jsonb, text) is
-'How far one can read in the stream of jobs that ended or failed: up to the oldest transaction that is still open.
-Each job is between two offsets once for each time it ended or failed, however late its transaction commits.
-after: the offset up to which was read; it is returned as it is when no job (of the queue; null: of those the
-caller may monitor) ended since. {} is the beginning; null (the default) gives the offset behind everything that
+'How far one can read in the stream of jobs that ended or failed: up to the oldest transaction that is still open. Each
+job is between two offsets once for each time it ended or failed, however late its transaction commits.
+after: the offset up to which was read; it is returned as it is when no job has ended since (of the queue; null: of
+those that the caller may monitor). {} is the beginning; null (the default) gives the offset behind everything that
 began before now.
 
 Reads what ended or failed since an hour before after, and what vacuum has not summarized yet.
-Raises PB001, PB009, 22023 for what is no offset, 55000 for one of another server.';
+Raises PB001, PB009, 22023 for a value that is no offset, 55000 for an offset of another server.';

@@ -41,6 +41,6 @@ begin
 end;
 $$;
 comment on function pgbaton.ended_jobs_ranges(jsonb, jsonb, text, bigint, integer) is
-'Cuts what ended_jobs will return between two offsets into ranges of ids to be read side by side, at most
-max_ranges of about jobs_per_range jobs or more; no row when there is nothing. Reads what ended or
-failed since an hour before after, and what vacuum has not summarized yet. Raises what ended_jobs raises.';
+'Cuts what ended_jobs will return between two offsets into ranges of ids that can be read side by side: at most
+max_ranges, of about jobs_per_range jobs or more; no row when there is nothing. Reads what ended or failed since an
+hour before after, and what vacuum has not summarized yet. Raises what ended_jobs raises.';

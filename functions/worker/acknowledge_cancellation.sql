@@ -30,6 +30,6 @@ begin
 end;
 $$;
 comment on function pgbaton.acknowledge_cancellation(bigint, boolean, bigint) is
-'The worker''s answer to a cancellation: the job ends as stopped when it was executing, else as
-unknown_stopped, and the next job of its key runs. lease_token: of the claim; required in a FIFO queue.
+'The worker''s answer to a cancellation: the job ends as stopped if it was executing, otherwise as unknown_stopped, and
+the next job of its key runs. lease_token: of the claim; required in a FIFO queue.
 Raises PB002 (no such job), PB003 (not being cancelled), PB004 (lease lost) or 22004.';

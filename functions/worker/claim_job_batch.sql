@@ -237,10 +237,11 @@ begin
 end;
 $$;
 comment on function pgbaton.claim_job_batch(text, text[], text[], text[], integer, interval) is
-'Leases up to batch_size jobs to a worker and returns them, none if none are claimable: of the queues (null:
-all), of the job types (null: all), that carry all of the tags ({}: all), by priority, then in line. At most
-one job of a FIFO key is out at a time, and never more than the limits of its queue allow (set_queue_limits). Within
-the batch, jobs without a key that one session enqueued one by one come together. lease (default: the queue''s) is how
-long they are held; every later call carries the lease_token.
-Raises PB001 for an unknown queue; 22004 or 22023 for a bad argument; 40001 when its queue gets its first limits in
-that very moment.';
+'Leases up to batch_size jobs to a worker and returns them, or none if no job is claimable: jobs of the queues (null:
+all), of the job types (null: all), that carry all of the tags ({}: all), by priority, then in line. At most one job of
+a FIFO key is out at a time, and never more jobs than the limits of the queue allow (set_queue_limits). Within the
+batch, jobs without a key that one session enqueued one by one come together.
+
+lease: how long the jobs are held (default: that of the queue). Every later call shows the lease_token.
+Raises PB001 for an unknown queue, PB009, 2202E, 22004 or 22023 for a bad argument, and 40001 when its queue gets its
+first limits at that very moment.';

@@ -51,5 +51,5 @@ begin
 end;
 $$;
 comment on function pgbaton.claimed_jobs(bigint, bigint, bigint) is
-'The jobs that a claim still holds, as claim_job_batch returned them: all, or those with ids from first_id to
-last_id. For a claim that is worked off by several processes. Raises 22004 for a null token.';
+'The jobs that a claim still holds, as claim_job_batch returned them: all, or those with ids from first_id to last_id.
+For a claim that several processes work off. Raises 22004 for a null token.';

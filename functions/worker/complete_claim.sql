@@ -37,6 +37,6 @@ begin
 end;
 $$;
 comment on function pgbaton.complete_claim(bigint) is
-'Ends all jobs that a claim still holds as completed and returns how many: 0 when nothing is left. With them those
-whose lease ended, as long as nobody else has them. Jobs that were finished one by one before are not touched. Raises
-22004 for null.';
+'Ends all jobs that a claim still holds as completed and returns how many, 0 when none is left. Jobs whose lease has
+ended count too, as long as nobody else has them. Jobs that were finished one by one before are not touched. Raises
+22004 for a null token.';

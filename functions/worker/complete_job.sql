@@ -21,7 +21,7 @@ begin
 end;
 $$;
 comment on function pgbaton.complete_job(bigint, jsonb, bigint) is
-'Ends a job as completed and keeps its result. lease_token: of the claim; required in a FIFO queue. When the lease
-has ended and the job was taken back, the last token still counts until somebody else claims the job.
-Raises PB002 (no such job), PB003 (not running, for example completed before), PB004 (lease lost), PB011 (result
-above 16 MB, nested deeper than 500 levels or with a number of more than 4,000 digits) or 22004.';
+'Ends a job as completed and keeps its result. lease_token: of the claim; required in a FIFO queue. When the lease has
+ended and the job was taken back, the last token still counts until somebody else claims the job.
+Raises PB002 (no such job), PB003 (not running, for example completed before), PB004 (lease lost), PB011 (result above
+16 MB, nested deeper than 500 levels or with a number of more than 4,000 digits before the point) or 22004.';

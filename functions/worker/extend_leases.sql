@@ -36,7 +36,6 @@ begin
 end;
 $$;
 comment on function pgbaton.extend_leases(bigint[], bigint, interval) is
-'Holds claimed jobs for another lease (default: the queue''s) from now on. One verdict for each id in input
-order: ok, cancel_requested (extended; stop and acknowledge), lease_lost (also when
-it has ended and the job was taken back, whoever has it), invalid_state or not_found. Raises
-22004 or 22023.';
+'Holds claimed jobs for another lease from now on (default: that of the queue). One verdict for each id in input order:
+ok, cancel_requested (extended; stop and acknowledge), lease_lost (also when the lease has ended and the job was taken
+back), invalid_state or not_found. Raises 2202E, 22004 or 22023.';

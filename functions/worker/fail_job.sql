@@ -35,9 +35,9 @@ begin
 end;
 $$;
 comment on function pgbaton.fail_job(bigint, text, bigint, boolean, interval, text) is
-'Ends an attempt with a message and returns the new state: retry, or failed when no attempt is left or
-retryable is false. A message of more than 1,048,576 characters is cut, and says so.
-retry_in: wait before the next attempt instead of the job''s or the queue''s. error_stack: where it failed, kept
-for job_attempts up to 65,536 characters. lease_token: of the claim;
-required in a FIFO queue. The last token still counts after the lease has ended, until somebody else claims the job.
+'Ends an attempt with a message and returns the new state: retry, or failed when no attempt is left or retryable is
+false. A message of more than 1,048,576 characters is cut, and says so.
+retry_in: the wait before the next attempt, instead of that of the job or the queue. error_stack: where it failed, kept
+for job_attempts, up to 65,536 characters. lease_token: of the claim; required in a FIFO queue. The last token still
+counts after the lease has ended, until somebody else claims the job.
 Raises PB002 (no such job), PB003 (not running), PB004 (lease lost), 22004 or 22023.';

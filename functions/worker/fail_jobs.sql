@@ -32,10 +32,9 @@ begin
 end;
 $$;
 comment on function pgbaton.fail_jobs(bigint[], text[], bigint, boolean, text[]) is
-'Ends an attempt of each job with its message: it runs again after its retry delay, or is failed when no
-attempt is left or retryable is false. One verdict for each id in input order: ok, lease_lost, invalid_state
-or not_found.
-lease_token: of the claim; jobs of a FIFO queue are refused without it. The last token still counts after the lease
-has ended, until somebody else claims the job. error_stacks: where each failed, null for none, kept for job_attempts up
-to 65,536 characters each.
+'Ends an attempt of each job with its message: the job runs again after its retry delay, or is failed when no attempt
+is left or retryable is false. One verdict for each id in input order: ok, lease_lost, invalid_state or not_found.
+lease_token: of the claim; jobs of a FIFO queue are refused without it. The last token still counts after the lease has
+ended, until somebody else claims the job. error_stacks: where each failed, null for none, kept for job_attempts, up to
+65,536 characters each.
 Raises 22004 or 22023 for a null or empty message, 2202E for arrays of different lengths.';

@@ -24,6 +24,5 @@ begin
 end;
 $$;
 comment on function pgbaton.mark_job_unknown_stopped(bigint, text) is
-'Ends a job of which nobody knows whether it still runs: unknown_stopped. If it held its key, the next job
-runs; its own late completion is still accepted. Raises PB002 (no such job), PB003 (not running or recovered)
-or 22004.';
+'Ends a job as unknown_stopped, when nobody knows whether it still runs. If it held its key, the next job runs. A late
+completion by its worker is still accepted. Raises PB002 (no such job), PB003 (not running or recovered) or 22004.';

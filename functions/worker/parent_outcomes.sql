@@ -27,7 +27,8 @@ begin
 end;
 $$;
 comment on function pgbaton.parent_outcomes(bigint, bigint) is
-'How the jobs ended that a running job has waited for, each with its result and last error, in the order of their ids;
-none for a job that waited for none. For the worker that runs the job; one that is narrowed to queues learns nothing
-of jobs of queues on which it may neither work nor look. They are kept as long as the job lives. lease_token: of the
-claim; null: not looked at. Raises PB002 (no such job), PB003 (not running), PB004 (lease lost) or 22004.';
+'The outcomes of the jobs for which a running job has waited, each with its result and last error, in the order of
+their ids; no rows for a job that waited for none. It is for the worker that runs the job; a worker that is narrowed to
+queues learns nothing of jobs in queues where it may neither work nor look. The outcomes are kept as long as the job
+lives. lease_token: of the claim; null is not checked. Raises PB002 (no such job), PB003 (not running), PB004 (lease
+lost) or 22004.';

@@ -34,7 +34,7 @@ begin
 end;
 $$;
 comment on function pgbaton.release_jobs(bigint[], bigint, interval, text) is
-'Gives claimed jobs back, in their old place, without counting the attempt; they are claimable after run_in. A
-FIFO job keeps its key. error_message, if given, is kept as the last one of each job. One verdict for each id in input
-order: ok, lease_lost, invalid_state or not_found.
-Raises 22004 or 22023.';
+'Gives claimed jobs back, in their old place, without counting the attempt; they are claimable after run_in. A FIFO job
+keeps its key. error_message, if given, is kept as the last error of each job. One verdict for each id in input order:
+ok, lease_lost, invalid_state or not_found.
+Raises 2202E, 22004 or 22023.';

@@ -38,7 +38,7 @@ begin
 end;
 $$;
 comment on function pgbaton.report_progress(bigint, bigint, integer, text, integer) is
-'Notes how far a job is: progress in percent, what it is doing (cut at 4,096 characters), events counted; null leaves
-a value as it is.
-Returns ok, or cancel_requested when somebody cancelled it: stop and acknowledge.
+'Notes how far a job is: progress in percent, current_stage (what it is doing, cut at 4,096 characters), and
+events_count. A null leaves a value as it is. Returns ok, or cancel_requested when somebody cancelled the job: stop and
+acknowledge.
 Raises PB002, PB003 (not running), PB004 (lease lost), 22004 or 22023.';

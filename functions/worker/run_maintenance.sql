@@ -56,15 +56,15 @@ begin
 end;
 $$;
 comment on function pgbaton.run_maintenance(boolean) is
-'Upkeep for once a minute, cheap when there is nothing to do: runs schedules, makes partitions ahead and drops
-days that are over, makes due jobs claimable, recovers ended leases, passes on keys, heals what a crash left,
-expires dead letters, logs long blocks, forgets workers that were silent for a day. Returns what it did, but
-to a narrowed role only which steps failed.
+'Upkeep for once a minute, cheap when there is nothing to do: runs schedules, makes partitions ahead and drops old
+days, makes due jobs claimable, recovers ended leases, passes on keys, repairs what a crash has left, expires dead
+letters, logs long blocks, and forgets workers that were silent for a day. Returns what it did; a narrowed role only
+learns which steps failed.
 
-It skips when another session is at it, and with once_a_minute, as each Worker calls it, when it was done since the
-full minute. Call it in a transaction of its own: new and dropped partitions lock their tables until it ends. Days are
-dropped under READ COMMITTED only; under another level those that are over are named under failed.
+It does nothing while another session is at it or, with once_a_minute, as each Worker calls it, when it was done since
+the full minute. Call it in its own transaction: new and dropped partitions lock their tables until it ends. Days are
+dropped under READ COMMITTED only; under another level, old days are named under failed.
 
-Each step is on its own, and so is each row of it, and waits at most 200 ms for a lock. What fails does not hinder
-the others: it is named under failed with its SQLSTATE and message, and health() says so until it was done. A row
-that failed is tried again after ten minutes.';
+Each step is independent of the others, and so is each row in it; it waits at most 200 ms for a lock. What fails does
+not hinder the others: it is named under failed with its SQLSTATE and message, and health() warns until it is done. A
+row that failed is tried again after ten minutes.';

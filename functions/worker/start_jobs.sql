@@ -27,6 +27,6 @@ begin
 end;
 $$;
 comment on function pgbaton.start_jobs(bigint[], bigint) is
-'Says that claimed jobs now run: sets started_at the first time. One verdict for each id in input order: ok,
-cancel_requested (somebody cancelled it: stop and acknowledge), lease_lost, invalid_state or not_found. Raises
-22004 for a null.';
+'Says that claimed jobs now run, and sets started_at the first time. One verdict for each id in input order: ok,
+cancel_requested (somebody cancelled it: stop and acknowledge), lease_lost, invalid_state or not_found. Raises 2202E or
+22004.';

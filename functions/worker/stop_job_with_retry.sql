@@ -24,7 +24,6 @@ begin
 end;
 $$;
 comment on function pgbaton.stop_job_with_retry(bigint, text, bigint) is
-'Ends a job that failed while it was being cancelled: stopped, with its message, and one retry more on its
-count.
+'Ends a job that failed while it was being cancelled: as stopped, with its message, and with one retry more counted.
 lease_token: of the claim; required in a FIFO queue.
 Raises PB002 (no such job), PB003 (not being cancelled), PB004 (lease lost), 22004 or 22023.';

@@ -24,6 +24,6 @@ begin
 end;
 $$;
 comment on function pgbaton.unregister_worker(text) is
-'Notes that a worker has stopped, and says whether it had sent a heartbeat: list_workers shows it no longer, unless
-it still holds jobs, which stay as they are. Workers that die are forgotten a day after their last heartbeat. Raises
+'Notes that a worker has stopped, and says whether it had sent a heartbeat. list_workers no longer shows it, unless it
+still holds jobs, which stay as they are. Workers that die are forgotten a day after their last heartbeat. Raises
 PB009, 22004 or 22023.';

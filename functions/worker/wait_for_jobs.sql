@@ -92,16 +92,16 @@ begin
 end;
 $$;
 comment on function pgbaton.wait_for_jobs(text, text[], text[], text[], interval, out text, out interval) is
-'Says that a worker goes to sleep until there is work for it. The worker calls this in a transaction of its own, sleeps
-for wait or until it is notified on channel, and then calls this again or claims; at once when wait is 0. The channel
-is the same each time for a role and worker_id: listen first, then call again.
+'Says that a worker goes to sleep until there is work for it. The worker calls this in its own transaction, sleeps for
+wait or until it is notified on channel, and then calls this again or claims; when wait is 0, at once. The channel
+stays the same for a role and worker_id: listen first, then call again.
 
-A call that makes a job of its filter claimable, or due before the wait is over, notifies the worker in that commit,
-once: until the worker calls again it is not notified any more.
+A call that makes a job of the worker''s filter claimable, or due before the wait is over, notifies the worker in that
+commit, once: until the worker calls again it gets no further notification.
 
-wait ends with the next due time, lease or start that a rate allows of its queues and is never longer than max_wait
-(default: 30 s). It is 0.2 s at most on the first call after a claim or a notification, and for as long as an open
-transaction may make a job claimable without having seen that the worker sleeps.
+wait ends at the next due time, at the end of a lease, or when a rate allows the next start in its queues; it is never
+longer than max_wait (default: 30 s). It is 0.2 s at most on the first call after a claim or a notification, and as
+long as an open transaction may make a job claimable without having seen that the worker sleeps.
 
 It does the upkeep that a claim does.
-Raises PB001, 22004 or 22023.';
+Raises PB001, PB009, 2202E, 22004 or 22023.';

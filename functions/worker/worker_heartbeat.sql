@@ -38,6 +38,6 @@ begin
 end;
 $$;
 comment on function pgbaton.worker_heartbeat(text, integer, text[]) is
-'Notes that a worker lives: one row a worker. capacity: jobs it can run at once; tags: what it asks for.
-Returns the ids of its jobs that somebody cancelled: stop them and acknowledge. Callers whom grants narrow to other
-queues have names of their own: theirs is another worker. Raises PB009, 22004 or 22023.';
+'Notes that a worker lives; there is one row for each worker. capacity: how many jobs it can run at once; tags: what it
+asks for. Returns the ids of its jobs that somebody cancelled: stop them and acknowledge. For callers whom grants
+narrow to other queues, a worker of the same name is another worker. Raises PB009, 2202E, 22004 or 22023.';

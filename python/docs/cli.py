@@ -8,9 +8,9 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
-from typer.models import ArgumentInfo
+import typer
 
-from pgbaton.cli._app import COMMANDS, GROUPS, name_of
+from pgbaton.cli._app import COMMANDS, GROUPS, app, name_of
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "cli.md"
 MARK = "<!-- The rest is written by make docs. -->\n"
@@ -39,8 +39,9 @@ def reference() -> Iterator[str]:
 def described(command: Callable[..., None], program: str, level: str = "###") -> Iterator[str]:
     yield f"{level} {program} {name_of(command)}\n\n{inspect.getdoc(command)}\n"
     hints = get_type_hints(command, include_extras=True)
+    names = spelled(f"{program} {name_of(command)}".split()[1:])
     rows = [
-        row(parameter, hints[name])
+        row(names[name], parameter, hints[name])
         for name, parameter in inspect.signature(command).parameters.items()
         if name not in LEFT_OUT
     ]
@@ -48,20 +49,27 @@ def described(command: Callable[..., None], program: str, level: str = "###") ->
         yield "\n".join(["| | |", "|---|---|", *rows]) + "\n"
 
 
-def row(parameter: inspect.Parameter, hint: Any) -> str:
+def row(name: str, parameter: inspect.Parameter, hint: Any) -> str:
     kind, info = get_args(hint)[:2]
     default = "" if parameter.default in (None, False, "", parameter.empty) else parameter.default
     help_text = (info.help or "").replace("|", "\\|")
     stated = f" Default {default}." if default != "" else ""
-    return f"| `{spelled(parameter, info)}{choices(kind)}` | {help_text}{stated} |"
+    return f"| `{name}{choices(kind)}` | {help_text}{stated} |"
 
 
-def spelled(parameter: inspect.Parameter, info: Any) -> str:
-    """QUEUE or [QUEUE] for an argument, all names of an option."""
-    if isinstance(info, ArgumentInfo):
-        name = info.metavar or parameter.name.upper()
-        return name if parameter.default is parameter.empty else f"[{name}]"
-    return ", ".join(info.param_decls) or f"--{parameter.name.replace('_', '-')}"
+def spelled(words: list[str]) -> dict[str, str]:
+    """By the parameters of a command: QUEUE or [QUEUE] for an argument, all names of an option."""
+    command: Any = typer.main.get_command(app)
+    for word in words:
+        command = command.commands[word]
+    found = {}
+    for parameter in command.params:
+        if parameter.param_type_name == "argument":
+            name = (parameter.metavar or parameter.name).upper()
+            found[parameter.name] = name if parameter.required else f"[{name}]"
+        else:
+            found[parameter.name] = ", ".join([*parameter.opts, *parameter.secondary_opts])
+    return found
 
 
 def choices(kind: Any) -> str:

@@ -22,6 +22,15 @@ TITLES = {
     "stream": "Streams of ended jobs",
     "spark": "Spark",
 }
+INTRO = """\
+The caller must be a member of the role that its section names, or 42501 is raised. A member of
+pgbaton_operator may call all functions. Pass optional arguments by name: `priority => 150`.
+
+"Raises" names the errors that belong to a function. Besides, a call may raise PB009 where
+[grants](operations.md#tenants) narrow roles to queues, 2202E for an array of several dimensions,
+and 40001 in a transaction under REPEATABLE READ or SERIALIZABLE. [Errors](errors.md) says what
+each of them means.
+"""
 FUNCTIONS = """
     select p.proname,
         pg_get_function_arguments(p.oid),
@@ -48,7 +57,7 @@ def page(conn: psycopg.Connection[Any]) -> str:
     """The whole page, of the functions that are installed there."""
     rows = {row[0]: row[1:] for row in conn.execute(FUNCTIONS)}
     root = _assemble.source_root()
-    lines = ["# Reference", "", f"The functions of pgbaton {_assemble.version(root)}.", ""]
+    lines = ["# Reference", "", f"The functions of pgbaton {_assemble.version(root)}.", "", INTRO]
     audience = ""
     for file in _assemble.function_files(root):
         if _assemble.audience_of(file) == "internal":

@@ -27,7 +27,7 @@ MEANINGS = {
     "active": ("active", "A worker has it, until its lease ends."),
     "retry": (
         "retry, with `run_at` ahead",
-        "An attempt failed; the next one comes when its time has come.",
+        "An attempt failed; it may be claimed again when its time has come.",
     ),
     "due": ("retry", "Its time has come, or a worker gave it back: it may be claimed."),
     "unknown_retry": (
@@ -41,8 +41,8 @@ MEANINGS = {
     ),
     "failed": (
         "failed",
-        "It failed for good and is a dead letter. It stays until an operator acts, or until the "
-        "retention of dead letters ends.",
+        "It failed for good and is a dead letter. It stays until an operator acts or, if it holds "
+        "no key, until the retention of dead letters is over.",
     ),
     "completed": ("completed", "It is done."),
     "skipped": ("failed, resolved as `skipped`", "An operator gave it up: its key goes on."),
@@ -50,8 +50,8 @@ MEANINGS = {
     "stopped": ("stopped", "It was ended after it had been claimed at least once."),
     "unknown_stopped": (
         "unknown_stopped",
-        "It was cancelled, and its worker never said whether it stopped. A late completion of "
-        "that worker still counts.",
+        "Nobody knows whether it stopped: it was cancelled and its worker never said so, or "
+        "somebody gave it up. A late completion of that worker still counts.",
     ),
 }
 FINAL = ("completed", "skipped", "unscheduled", "stopped", "unknown_stopped")
@@ -121,31 +121,31 @@ PostgreSQL.
 
 ![How the states follow each other](images/states.svg)
 
-Not drawn: a worker whose lease ended may still complete or fail its job while nobody else has
-it, and what is between two attempts can be cancelled. Both stand in the lists below.
+The picture leaves two things out: a worker whose lease ended may still complete or fail its job
+while nobody else has it, and a job between two attempts can be cancelled. The lists below have
+both.
 
 ## What each state means
 
-In a FIFO queue a job with a key keeps that key in the states marked here; the next job of the
-key waits so long. In a queue with `on_exhausted = 'continue'` a job that failed lets its key
-go.
+In a FIFO queue a job keeps its key in the states that the last column marks; meanwhile the next
+job of the key waits. In a queue with `on_exhausted = 'continue'` a failed job lets its key go.
 
 """
 MOVES = """
-## Who moves a job where
+## How a job moves
 
-A worker gives the token of its claim. Calls with a star may leave it out in a standard queue.
-"Maintenance" is what happens by itself when a lease has ended; any worker does it.
+A worker passes the token of its claim. In a standard queue calls with a star may leave it out.
+"Maintenance" happens by itself after a lease has ended; any worker does it.
 
 """
 REFUSALS = """\
 ## What is refused
 
-All else changes nothing, and says so. A call for one job raises [PB003](errors.md) when the
-state does not allow it, and [PB004](errors.md) when the token is not the one of the claim that
+Every other call changes nothing, and says so. A call for one job raises [PB003](errors.md) when
+the state does not allow it, and [PB004](errors.md) when the token is not that of the claim that
 has the job. Calls for several jobs return `invalid_state` or `lease_lost` for each. While a job
-is cancelling, its worker hears `cancel_requested` from `start_jobs`, `report_progress` and
-`extend_leases`. The whole table, state by state and call by call, is in
+is cancelling, `start_jobs`, `report_progress` and `extend_leases` answer its worker with
+`cancel_requested`. The whole table, state by state and call by call, is in
 `pgtap/scenarios/transitions.pg`.
 """
 

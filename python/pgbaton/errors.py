@@ -1,4 +1,4 @@
-"""What pgbaton raises: one class for each SQLSTATE of docs/errors.md.
+"""The errors of pgbaton: one class for each SQLSTATE of docs/errors.md that begins with PB.
 
     psycopg.DatabaseError
     └── PgbatonError
@@ -19,7 +19,7 @@
 
 Bad arguments have standard SQLSTATEs, so psycopg's own classes stand for them: among others
 psycopg.errors.InvalidParameterValue, NullValueNotAllowed and ArraySubscriptError.
-What the server could not even be asked is a ValueError.
+A value that cannot be sent to the server raises ValueError.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class PgbatonError(psycopg.DatabaseError):
 
     @property
     def hint(self) -> str | None:
-        """The sentence that names the next call; None if the server sent none."""
+        """The sentence that says what to do next; None if the server sent none."""
         return self.diag.message_hint
 
 
@@ -70,7 +70,7 @@ class UnknownJob(PgbatonError, code="PB002"):
 
 
 class InvalidState(PgbatonError, code="PB003"):
-    """The job's state does not accept the call, for example because it has ended."""
+    """The state of the job, or the policy of the queue, does not allow the call."""
 
 
 class LeaseLost(PgbatonError, code="PB004"):
@@ -82,7 +82,7 @@ class KeyRequired(PgbatonError, code="PB005"):
 
 
 class DuplicateJob(PgbatonError, code="PB006"):
-    """The queue knows the dedup_id already."""
+    """The queue knows the dedup_id, or its policy allows no further job of the key."""
 
 
 class QueueExists(PgbatonError, code="PB007"):
@@ -102,7 +102,7 @@ class TooManyLanes(PgbatonError, code="PB010"):
 
 
 class PayloadTooLarge(PgbatonError, code="PB011"):
-    """A payload is above 16 MB, or nested deeper than 500 levels."""
+    """A payload or result is too large or too deep, or a number too long, or headers too large."""
 
 
 class KeyBlocked(PgbatonError, code="PB012"):

@@ -51,7 +51,7 @@ __all__ = [
 
 
 class QueuePolicy(StrEnum):
-    """How a queue treats jobs that share a singleton_key; jobs without one share one, the empty."""
+    """What jobs of a queue that share a singleton_key may do side by side."""
 
     STANDARD = "standard"
     SHORT = "short"

@@ -116,9 +116,9 @@ class Task(Generic[P, R]):
         """Adds a job that calls the function with these arguments.
 
         Args:
-            to (Client | AsyncClient | psycopg.Connection | psycopg.AsyncConnection): a connection
-                or session of yours: the job is part of its transaction. A client: what its calls
-                are. Of an asynchronous one the answer has to be awaited.
+            to (Client | AsyncClient | psycopg.Connection | psycopg.AsyncConnection): with your
+                connection or session, the job is part of its transaction; with a client, it is
+                like every other call of that client. Await the answer of an asynchronous one.
             *args: of the function.
             **kwargs: of the function.
 
@@ -283,8 +283,8 @@ def task(
 ) -> Callable[[Callable[P, R]], Task[P, R]]:
     """Decorates a function so that its calls can be enqueued, and a worker can run them.
 
-    Nothing is started and no database is asked: `enqueue` is given a connection, and a worker
-    is told with `Worker.add`.
+    This starts nothing and asks no database: `enqueue` is given a connection, and a worker is
+    told with `Worker.add`.
 
     Args:
         queue (str): where its jobs go.

@@ -71,9 +71,9 @@ class Worker:
         worker_id (str): name of the worker, 1 to 255 bytes, not used by another one at the same
             time; default host, process and a random part.
         capacity (int): jobs it holds at once; default 10.
-        queue_capacity (Mapping[str, int]): a capacity of its own for each of these queues, beside
-            the others: its jobs hold up no other queue, and no other its own. Such a queue has
-            two connections and a worker_id of its own, `WORKER_ID QUEUE`. Default none.
+        queue_capacity (Mapping[str, int]): a separate capacity for each of these queues, so that
+            its jobs and those of other queues do not hold each other up. Such a queue has two
+            more connections and a separate worker_id, `WORKER_ID QUEUE`. Default none.
         batch_size (int): jobs it claims in one call; default 100.
         tags (Iterable[str]): only jobs that carry all of them; default {}.
         lease (timedelta): how long a claim holds a job; it is extended while a handler runs.
@@ -85,7 +85,7 @@ class Worker:
             seconds, 1 second when it does not listen.
         shutdown_timeout (timedelta): how long handlers may go on after a stop; default 30
             seconds.
-        maintenance (bool): call run_maintenance now and then; default true.
+        maintenance (bool): call run_maintenance every minute; default true.
         call_timeout (timedelta): the statement_timeout of its calls, unless the dsn, role or
             database has one, and not through a pooler; default 5 minutes.
         keep_stacks (bool): keep the traceback of a handler that failed, up to 8,000 characters,
@@ -224,11 +224,11 @@ class Worker:
         return register
 
     def add(self, *tasks: Task[..., Any] | ModuleType) -> None:
-        """Has it run tasks.
+        """Makes the worker run tasks.
 
         Args:
             *tasks (Task | ModuleType): tasks, or modules with tasks: all that the module has.
-                A task that is named twice is added once.
+                A task that is given twice is added once.
 
         Raises:
             ValueError: another handler takes the same queue and job type, or a module has none.

@@ -10,7 +10,8 @@ order.';
 create type pgbaton.on_exhausted as enum ('block', 'continue');
 comment on type pgbaton.on_exhausted is
 'What a failed job of a FIFO queue does to its key.
-block: it holds the key until an operator retries or skips it; continue: the next job of the key runs.';
+block: it holds the key until it completes after a retry, or an operator skips or deletes it; continue: the next job
+of the key runs.';
 
 create type pgbaton.job_state as enum (
     'waiting', 'pending', 'active', 'retry', 'unknown_retry', 'cancelling', 'failed',

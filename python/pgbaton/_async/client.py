@@ -67,7 +67,8 @@ class AsyncClient(
     connection does one thing at a time; with a pool they work in parallel.
 
     The first call raises IncompatibleServer when the database has another version of pgbaton:
-    while it is 0.x, the first two numbers must be those of this package.
+    while it is 0.x, the first two numbers must be those of this package, or the database one minor
+    version ahead.
     """
 
     def __init__(

@@ -258,7 +258,7 @@ class MonitorCalls(Caller):
     async def job_totals(
         self, queue: str | None = None, max_age: Interval | None = None
     ) -> list[JobTotal]:
-        """What each queue did so far, for the counters of a monitoring system: never less.
+        """What each queue has done so far, for counters of a monitoring system: none goes down.
 
         Counted from what retention keeps: what was removed before it was ever counted is
         missing.
@@ -281,7 +281,7 @@ class MonitorCalls(Caller):
         )
 
     async def wake_ups(self) -> int | None:
-        """How many notifications were sent to sleeping workers so far: never less.
+        """How many notifications were sent to sleeping workers so far; it never goes down.
 
         Returns:
             int | None: of all queues together; None to a role that is narrowed.

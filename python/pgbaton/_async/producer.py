@@ -63,12 +63,12 @@ class ProducerCalls(Caller):
             queue (str): where to.
             payload (Json): any JSON value up to 16 MB and 500 levels, None is the JSON null;
                 default {}.
-            priority (int): larger runs first (150 explicit, 100 discovered, 30 backfill); it
-                orders keys, never jobs of one key. Default 100.
+            priority (int): larger runs first (150 and 30 are usual for urgent and background work);
+                it orders keys, never jobs of one key. Default 100.
             singleton_key (str): required in a FIFO queue, whose jobs of one key run in enqueue
                 order; up to 1024 bytes. Default none.
-            job_type (str): what workers may ask for; default ''.
-            tags (Iterable[str]): what workers may ask for, a set; default {}.
+            job_type (str): workers may ask for it; default ''.
+            tags (Iterable[str]): workers may ask for them, in any order; default {}.
             run_at (datetime): not before, aware; default at once. In a FIFO queue such a job
                 holds up its key.
             delay (timedelta): not before this time from now, instead of run_at; default none.
@@ -92,10 +92,10 @@ class ProducerCalls(Caller):
             on_failed (str): what becomes of it when one of those fails for good or ends
                 otherwise: wait (an operator retries or skips that one; see blocked_jobs), cancel
                 or run; default wait.
-            debounce (timedelta): with replace, instead of run_at: so long no other job may
-                replace it before it runs; default none.
-            max_wait (timedelta): but no longer than that after the first one; longer than
-                debounce. Default as long as others come.
+            debounce (timedelta): with replace, instead of run_at: the job runs when no other has
+                replaced it for so long; default none.
+            max_wait (timedelta): but so long after the first of these jobs at the latest; longer
+                than debounce. Default: there is no such limit.
 
         Returns:
             int: the job's id. Ids identify; they do not say who came first.
@@ -106,8 +106,8 @@ class ProducerCalls(Caller):
             KeyRequired: a FIFO queue and no singleton_key.
             DuplicateJob: the dedup_id is known, or the policy allows no further job of the key.
             TooManyLanes: too many combinations of priority, job_type and tags.
-            PayloadTooLarge: it is above 16 MB or deeper than 500 levels, or headers are above
-                4 kB.
+            PayloadTooLarge: it is above 16 MB, deeper than 500 levels or has a number of more than
+                4,000 digits, or headers are above 4 kB.
             psycopg.errors.InvalidParameterValue: an argument is out of range, or both run_at
                 and delay are given.
             ValueError: NaN, Infinity, a NUL character or a naive datetime; nothing was sent.
@@ -238,8 +238,8 @@ class ProducerCalls(Caller):
             singleton_key (str): the key of all of them; default the queue's name, so that a
                 FIFO queue keeps all that it gets in order.
             priority (int): larger runs first; default 100.
-            job_type (str): what workers may ask for; default ''.
-            tags (Iterable[str]): what workers may ask for, a set; default {}.
+            job_type (str): workers may ask for it; default ''.
+            tags (Iterable[str]): workers may ask for them, in any order; default {}.
             run_at (datetime): not before, aware; default at once.
             delay (timedelta): not before this time from now, instead of run_at; default none.
             headers (Mapping[str, str]): texts that travel with each job, up to 4 kB; the current
@@ -249,8 +249,8 @@ class ProducerCalls(Caller):
             list[int]: ids of the jobs; empty when nobody is subscribed.
 
         Raises:
-            DuplicateJob, TooManyLanes, PayloadTooLarge, NotPermitted: as enqueue_job, of any of
-                the queues; then none gets a job.
+            TooManyLanes, PayloadTooLarge, NotPermitted: as enqueue_job, of any of the queues; then
+                none gets a job.
             psycopg.errors.InvalidParameterValue: an argument is out of range.
             ValueError: NaN, Infinity, a NUL character or a naive datetime; nothing was sent.
         """

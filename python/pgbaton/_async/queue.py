@@ -42,10 +42,11 @@ class QueueCalls(Caller):
 
         Args:
             queue (str): its name, 1 to 63 bytes without control characters.
-            policy (QueuePolicy): what jobs of one singleton_key (none is a key like any) mean
-                to each other: nothing (standard), at most one waits to run (short), one runs
-                (singleton), one in each state (stately), one at all (exclusive), or they run
-                one at a time in enqueue order (fifo); default standard.
+            policy (QueuePolicy): what jobs of one singleton_key may do side by side: anything
+                (standard), at most one waits (short), one runs (singleton), one is in each state
+                (stately), there is one (exclusive), or they run one at a time in enqueue order
+                (fifo); default standard. Except in fifo, jobs without a key count as jobs of one
+                key.
             on_exhausted (OnExhausted): what a failed job of a fifo queue does to its key: block
                 (it holds it) or continue (the next job runs); default block.
             max_attempts (int): runs of a job at most, None is unlimited; default 20.
@@ -238,19 +239,19 @@ class QueueCalls(Caller):
 
         Args:
             queue (str): its name.
-            max_running (int): at most so many of its jobs are with workers at once, 1 to 1000.
-            key_limit (int): of each singleton_key at most so many, 1 to 1000, in a queue of policy
-                singleton, where it is 1 by itself.
-            rate_count (int): in no interval of the length of rate_interval, wherever it begins, do
-                more jobs start than that; each attempt is a start. 1 to 1000000.
+            max_running (int): how many of its jobs may be with workers at once, 1 to 1000.
+            key_limit (int): the same for each singleton_key, 1 to 1000, in a queue of policy
+                singleton, where it is 1 without a limit.
+            rate_count (int): how many jobs may start in any interval of the length of
+                rate_interval, wherever it begins; each attempt is a start. 1 to 1000000.
             rate_interval (timedelta): above 0, at most 31 days.
-            rate_burst (int): of these at most so many within interval * burst / count; a divisor of
-                rate_count, which it is by default.
-            key_rate_count (int): the same for each singleton_key by itself, in a queue of policy
-                fifo or singleton: in no interval of the length of key_rate_interval do more of its
-                jobs start. 1 to 100. A job that has to wait is put off until it may.
+            rate_burst (int): how many of these may start within interval * burst / count; a divisor
+                of rate_count, which it is by default.
+            key_rate_count (int): how many jobs of each singleton_key may start in any interval of
+                the length of key_rate_interval, in a queue of policy fifo or singleton. 1 to 100. A
+                job that may not start yet is put off until it may.
             key_rate_interval (timedelta): above 0, at most 31 days.
-            key_rate_burst (int): what rate_burst is to the rate, for each key.
+            key_rate_burst (int): the same as rate_burst, for each key.
 
         Raises:
             UnknownQueue: there is no such queue.
@@ -347,8 +348,8 @@ class QueueCalls(Caller):
 
         Args:
             queue (str): its name.
-            force (bool): its live jobs as well, what a worker still sends for one of them is
-                not_found; default false.
+            force (bool): also its live jobs; what a worker still sends for one of them is
+                not_found. Default false.
 
         Raises:
             UnknownQueue: there is no such queue.
@@ -379,7 +380,7 @@ class QueueCalls(Caller):
         )
 
     async def revoke_queue(self, role: str, queue: str, action: str) -> bool:
-        """Takes a grant back; who loses the last one is not narrowed any more.
+        """Takes a grant back; a role that loses its last one is no longer narrowed.
 
         Args:
             role (str): the database role.

@@ -81,7 +81,7 @@ class Streams(WorkerCalls):
     ) -> AsyncIterator[list[ClaimedJob]]:
         """Pushes jobs to its consumer as soon as they are there and it may have more.
 
-        Each stream has a capacity of its own. It falls when jobs are assigned, before they are
+        Each stream has its own capacity. It falls when jobs are assigned, before they are
         delivered, and rises when a job ends, however it ends: by a call of this client at once,
         by somebody else's within a second or so. Leases are extended while the stream lives.
 

@@ -372,7 +372,7 @@ class OperatorCalls(Caller):
             UnknownQueue: there is no such queue.
             UnknownJob: there is no such job in the queue.
             InvalidState: a worker has it, or it failed or ended.
-            TooManyLanes: the queue may have no more distinct labels.
+            TooManyLanes: the queue may have no more combinations of priority, job_type and tags.
         """
         return self._value(
             str,
@@ -614,7 +614,7 @@ class OperatorCalls(Caller):
             queue (str): where its jobs go.
             cron (str): minute, hour, day of month, month and weekday, for example
                 0 9 * * MON-FRI.
-            time_zone (str): where the clock hangs; default UTC.
+            time_zone (str): the zone of these times; default UTC.
             payload (Json): of each job, None is the JSON null; default {}.
             priority (int): of each job; default 100.
             singleton_key (str): of each job; required in a FIFO queue. Default none.

@@ -544,7 +544,7 @@ class WorkerCalls(Caller):
         )
 
     def unregister_worker(self, worker_id: str) -> bool:
-        """Notes that a worker has stopped, so that it is none of `list_workers` any more.
+        """Notes that a worker has stopped, so that `list_workers` no longer shows it.
 
         Args:
             worker_id (str): name of the worker, 1 to 255 bytes.

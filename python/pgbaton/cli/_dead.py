@@ -29,7 +29,7 @@ from pgbaton.cli._jobs import DryRun, Ids, Reason, needs_one
 def list_(
     queue: MaybeQueue = None,
     limit: Annotated[int, typer.Option(min=1, help="Rows at most.")] = 50,
-    offset: Annotated[int, typer.Option(min=0, help="Rows to pass over.")] = 0,
+    offset: Annotated[int, typer.Option(min=0, help="Rows to skip.")] = 0,
     dsn: Dsn = "",
     as_json: AsJson = False,
 ) -> None:

@@ -74,10 +74,10 @@ def enqueue(
     ] = None,
     priority: Annotated[int | None, typer.Option(help="Larger runs first.")] = None,
     job_type: Annotated[
-        str | None, typer.Option("--type", "--job-type", help="What workers ask for.")
+        str | None, typer.Option("--type", "--job-type", help="Workers may ask for it.")
     ] = None,
     tag: Annotated[
-        list[str] | None, typer.Option(help="What workers ask for; repeat the option.")
+        list[str] | None, typer.Option(help="Workers may ask for it; repeat the option.")
     ] = None,
     run_at: Annotated[
         str | None,
@@ -109,7 +109,8 @@ def enqueue(
         ),
     ] = None,
     skip_duplicates: Annotated[
-        bool, typer.Option("--skip-duplicates", help="A job that is known already is no error.")
+        bool,
+        typer.Option("--skip-duplicates", help="For a known job print its id instead of failing."),
     ] = False,
     replace_duplicates: Annotated[
         bool,
@@ -120,12 +121,12 @@ def enqueue(
     ] = False,
     debounce: Annotated[
         str | None,
-        typer.Option(help="Run when no other job has replaced it for so long, for example '5 s'."),
+        typer.Option(help="Run when nothing has replaced the job for so long, for example '5 s'."),
     ] = None,
     max_wait: Annotated[
         str | None,
         typer.Option(
-            help="With --debounce: but run so long after the first of them at the latest."
+            help="With --debounce: run so long after the first of these jobs at the latest."
         ),
     ] = None,
     dsn: Dsn = "",
@@ -133,8 +134,8 @@ def enqueue(
 ) -> None:
     """Add a job and print its id; or many from JSON lines, with an id for each once all are in.
 
-    For a duplicate it is the id of the earlier job. A line is empty where the policy of the queue
-    has no place for the job.
+    For a duplicate it prints the id of the earlier job. A line is empty where the policy of the
+    queue allows no further job of the key.
     """
     if lines is not None and (payload is not None or dedup_id is not None):
         raise typer.BadParameter("--lines goes with neither a payload nor --dedup-id")

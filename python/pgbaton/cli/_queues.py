@@ -25,19 +25,40 @@ from pgbaton.models import OnExhausted, QueueInfo, QueuePolicy
 
 Policy: TypeAlias = Annotated[
     QueuePolicy | None,
-    typer.Option(help="What jobs of one key mean to each other.", show_default=False),
+    typer.Option(help="What jobs of one key may do side by side.", show_default=False),
 ]
 Exhausted: TypeAlias = Annotated[
     OnExhausted | None,
-    typer.Option("--on-exhausted", help="In a FIFO queue: what a failed job does to its key."),
+    typer.Option(
+        "--on-exhausted",
+        help="In a FIFO queue: whether a failed job blocks its key, or the next one runs.",
+    ),
 ]
 Attempts: TypeAlias = Annotated[
     str | None, typer.Option("--max-attempts", help="A number, or unlimited.")
 ]
-Interval: TypeAlias = Annotated[str | None, typer.Option(help="Interval, for example '5 minutes'.")]
+Delay: TypeAlias = Annotated[
+    str | None, typer.Option(help="Wait before a retry: an interval, for example '5 seconds'.")
+]
+LongestDelay: TypeAlias = Annotated[
+    str | None, typer.Option(help="The longest wait before a retry: an interval.")
+]
+Lease: TypeAlias = Annotated[
+    str | None, typer.Option(help="How long a claim holds: an interval, for example '5 minutes'.")
+]
+Retention: TypeAlias = Annotated[
+    str | None,
+    typer.Option(help="How long ended jobs are kept: an interval, for example '14 days'."),
+]
+DeadLetterRetention: TypeAlias = Annotated[
+    str | None,
+    typer.Option(help="How long dead letters that hold no key are kept: an interval."),
+]
 Backoff: TypeAlias = Annotated[
     bool | None,
-    typer.Option("--retry-backoff/--no-retry-backoff", help="Whether the wait grows."),
+    typer.Option(
+        "--retry-backoff/--no-retry-backoff", help="Whether the waits grow up to --retry-delay-max."
+    ),
 ]
 Schedule: TypeAlias = Annotated[
     list[str] | None,
@@ -61,13 +82,13 @@ def create(
     policy: Policy = None,
     on_exhausted: Exhausted = None,
     max_attempts: Attempts = None,
-    retry_delay: Interval = None,
+    retry_delay: Delay = None,
     retry_backoff: Backoff = None,
-    retry_delay_max: Interval = None,
+    retry_delay_max: LongestDelay = None,
     backoff: Schedule = None,
-    lease: Interval = None,
-    retention: Interval = None,
-    dead_letter_retention: Interval = None,
+    lease: Lease = None,
+    retention: Retention = None,
+    dead_letter_retention: DeadLetterRetention = None,
     max_lanes: Lanes = None,
     description: Description = None,
     dsn: Dsn = "",
@@ -98,13 +119,13 @@ def update(
     policy: Policy = None,
     on_exhausted: Exhausted = None,
     max_attempts: Annotated[int | None, typer.Option(help="Attempts at most.")] = None,
-    retry_delay: Interval = None,
+    retry_delay: Delay = None,
     retry_backoff: Backoff = None,
-    retry_delay_max: Interval = None,
+    retry_delay_max: LongestDelay = None,
     backoff: Schedule = None,
-    lease: Interval = None,
-    retention: Interval = None,
-    dead_letter_retention: Interval = None,
+    lease: Lease = None,
+    retention: Retention = None,
+    dead_letter_retention: DeadLetterRetention = None,
     max_lanes: Lanes = None,
     description: Description = None,
     fifo: Annotated[
@@ -117,7 +138,7 @@ def update(
     dsn: Dsn = "",
     as_json: AsJson = False,
 ) -> None:
-    """Change settings of a queue; what is not named stays."""
+    """Change settings of a queue; those that are not named stay."""
     with client_of(dsn) as client:
         if fifo is not None:
             client.set_fifo_mode(queue, fifo, force)
@@ -184,7 +205,9 @@ def limit(
     ] = None,
     rate_burst: Annotated[
         int | None,
-        typer.Option("--rate-burst", "--burst", help="At most so many of --rate close together."),
+        typer.Option(
+            "--rate-burst", "--burst", help="How many of --rate may start close together."
+        ),
     ] = None,
     key_rate_count: Annotated[
         int | None,
@@ -199,13 +222,15 @@ def limit(
     key_rate_burst: Annotated[
         int | None,
         typer.Option(
-            "--key-rate-burst", "--key-burst", help="At most so many of --key-rate close together."
+            "--key-rate-burst",
+            "--key-burst",
+            help="How many of --key-rate may start close together.",
         ),
     ] = None,
     dsn: Dsn = "",
     as_json: AsJson = False,
 ) -> None:
-    """Set all limits of a queue; what is not named has none."""
+    """Set all limits of a queue; a limit that is not named is removed."""
     with client_of(dsn) as client:
         client.set_queue_limits(
             queue,

@@ -38,7 +38,7 @@ def create(
         typer.Option(
             "--missed",
             "--missed-runs",
-            help="What becomes of times that passed: coalesce, skip or all.",
+            help="For times that passed: one job (coalesce), none (skip) or one each (all).",
         ),
     ] = "coalesce",
     priority: Annotated[int | None, typer.Option(help="Larger runs first.")] = None,
@@ -46,7 +46,7 @@ def create(
         str | None, typer.Option("--key", "--singleton-key", help="singleton_key of the jobs.")
     ] = None,
     job_type: Annotated[
-        str | None, typer.Option("--type", "--job-type", help="What workers ask for.")
+        str | None, typer.Option("--type", "--job-type", help="Workers may ask for it.")
     ] = None,
     tag: Annotated[list[str] | None, typer.Option(help="Repeat the option.")] = None,
     dsn: Dsn = "",

@@ -135,7 +135,8 @@ def blocked(
 def audit(
     queue: MaybeQueue = None,
     job_id: Annotated[
-        int | None, typer.Option("--job", help="What was done to this job.", show_default=False)
+        int | None,
+        typer.Option("--job", help="Only what was done to this job.", show_default=False),
     ] = None,
     limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="Rows at most.")] = 50,
     before_id: Annotated[

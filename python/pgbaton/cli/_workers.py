@@ -51,7 +51,9 @@ def run(
     ] = None,
     burst: Annotated[
         bool,
-        typer.Option("--burst", help="End when nothing is to be done; exit 1 if a job failed."),
+        typer.Option(
+            "--burst", help="End when there is nothing to do; exit with 1 if a job failed for good."
+        ),
     ] = False,
     health: Annotated[
         str | None,
@@ -61,7 +63,7 @@ def run(
         ),
     ] = None,
     log: Annotated[
-        LogLevel, typer.Option(help="What is noted on stderr: this and what is worse.")
+        LogLevel, typer.Option(help="The least level that is logged to stderr.")
     ] = LogLevel.INFO,
 ) -> None:
     """Run a worker until SIGTERM or Ctrl-C; a second one ends it at once."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from types import ModuleType
 
 import pytest
@@ -36,3 +37,17 @@ def test_every_command_has_help(run: Command) -> None:
         name = command.__name__.rstrip("_").replace("_", "-")
         said = run.out(*group, name, "--help")
         assert str(command.__doc__).split(".")[0][:40] in said
+
+
+def test_every_option_of_the_page_is_taken(run: Command) -> None:
+    """Under all names that the page has for it, and by that command."""
+    sections = re.split(r"^####? pgbaton (.*)\n", PAGE.read_text("utf-8"), flags=re.MULTILINE)[1:]
+    named = [
+        [*command.split(), "--help", option]
+        for command, text in zip(sections[::2], sections[1::2], strict=True)
+        for options in re.findall(r"^\| `(--?\w.*?)` \|", text, re.MULTILINE)
+        for option in re.findall(r"(?<!\S)--?\w[\w-]*", options)
+    ]
+    assert ["audit", "--help", "--job"] in named
+    assert [words for words in named if "No such option" in run(*words).output] == []
+    assert "No such option" in run("audit", "--help", "--job-id").output

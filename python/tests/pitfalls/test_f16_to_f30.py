@@ -283,7 +283,7 @@ def test_f28_cross_queue_key(fifo: Session, sound: Sound) -> None:
 
 
 def test_f29_edits(fifo: Session) -> None:
-    """No call changes key, priority or run_at of a job; enqueuing it again least of all."""
+    """Enqueueing a job again changes neither its key nor its priority nor its run_at."""
     enqueue = (
         "select pgbaton.enqueue_job('q', singleton_key => %s, priority => %s, delay => %s,"
         " dedup_id => 'x', on_duplicate => 'skip')"
