@@ -9,6 +9,7 @@ import pickle
 import secrets
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -346,6 +347,7 @@ class Worker:
             OSError: health cannot listen there.
             UnknownQueue: in a burst, a handler's queue does not exist.
             ValueError: there is no handler, or none for a queue of queue_capacity.
+            RuntimeError: the process of a handler imports the program that calls this.
         """
         return asyncio.run(self._run_with_signals(dsn, burst, health))
 
@@ -370,9 +372,11 @@ class Worker:
             OSError: health cannot listen there.
             UnknownQueue: in a burst, a handler's queue does not exist.
             ValueError: there is no handler, none for a queue of queue_capacity, or it runs already.
+            RuntimeError: the process of a handler imports the program that calls this.
         """
         _check_words(dsn=dsn, health=health)
         _check_switches(burst=burst)
+        check_program()
         self._enter_process()
         if self._engines:
             raise ValueError(f"worker {self.worker_id} runs already")
@@ -555,6 +559,16 @@ def check_process(process: bool, memory_limit: int | None, rules: Rules | None) 
             pickle.dumps(dict(rules))
         except Exception as error:
             raise TypeError(f"rules of a process must be functions of a module: {error}") from error
+
+
+def check_program() -> None:
+    """Raises RuntimeError in a process that only imports the program, to run a handler of it."""
+    processes = sys.modules.get("multiprocessing.process")
+    if processes and getattr(processes.current_process(), "_inheriting", False):
+        raise RuntimeError(
+            "the process of a handler imports this program, and must not run the worker as well:"
+            " put that below if __name__ == '__main__'"
+        )
 
 
 def kind_of(function: Any, process: bool) -> str:

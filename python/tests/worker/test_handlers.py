@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -448,6 +449,35 @@ def test_a_process_handler_that_fails(dsn: str, client: Client, what: str, says:
     job = in_process(dsn, client, what)
     assert job.state == "failed"
     assert says in (job.error_message or "")
+
+
+PROGRAM_THAT_RUNS_WHEN_IMPORTED = """
+from pgbaton import Worker
+
+worker = Worker({dsn!r})
+
+@worker.handler("mail", process=True)
+def handle(job):
+    return 1
+
+worker.run(burst=True)
+"""
+
+
+def test_a_process_that_imports_its_program_does_not_run_the_worker(
+    dsn: str, client: Client, tmp_path: Path
+) -> None:
+    """Else the job waited for ever, and that worker took the other ones, which it cannot run."""
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM_THAT_RUNS_WHEN_IMPORTED.format(dsn=dsn))
+    ids = [client.enqueue_job("mail", max_attempts=1) for _ in range(2)]
+    done = subprocess.run(
+        [sys.executable, str(program)], capture_output=True, text=True, timeout=60
+    )
+    assert "put that below if __name__ == '__main__'" in done.stderr
+    assert [client.get_job(job_id).error_message for job_id in ids] == [
+        "the process of the handler exited with code 1"
+    ] * 2
 
 
 def test_an_exception_of_a_class_that_only_its_process_has(dsn: str, client: Client) -> None:
