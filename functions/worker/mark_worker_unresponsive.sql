@@ -18,5 +18,5 @@ end;
 $$;
 comment on function pgbaton.mark_worker_unresponsive(text) is
 'Takes all jobs from a worker and returns how many. Running jobs run again, or are failed when no attempt is left; jobs
-that are being cancelled end as unknown_stopped. What the worker still sends with its old lease is refused.
+that are being cancelled end as unknown_stopped. Calls of the worker with its old lease are refused.
 Raises 22004 or 22023.';

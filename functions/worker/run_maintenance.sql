@@ -65,6 +65,6 @@ It does nothing while another session is at it or, with once_a_minute, as each W
 the full minute. Call it in its own transaction: new and dropped partitions lock their tables until it ends. Days are
 dropped under READ COMMITTED only; under another level, old days are named under failed.
 
-Each step is independent of the others, and so is each row in it; it waits at most 200 ms for a lock. What fails does
+Each step is independent of the others, and so is each row in it; it waits at most 200 ms for a lock. A failure does
 not hinder the others: it is named under failed with its SQLSTATE and message, and health() warns until it is done. A
 row that failed is tried again after ten minutes.';

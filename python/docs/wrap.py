@@ -18,7 +18,7 @@ from markdown_it import MarkdownIt
 
 ROOT = Path(__file__).resolve().parents[2]
 WIDTH = 120
-FOLDERS = ("", "docs", "examples", "functions", "python/tests")
+FOLDERS = ("", "docs", "examples", "functions", "migrations", "pgtap", "python/tests")
 WRITTEN = {"reference.md", "states.md"}
 """Pages that other programs write."""
 MARKDOWN = MarkdownIt("commonmark").enable("table")

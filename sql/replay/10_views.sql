@@ -34,8 +34,8 @@ left join lateral (
 ) as r on true
 where q.name = any(array(select pgbaton.granted_queues('monitor')));
 comment on view pgbaton.live_jobs is
-'One row for each job that has not ended, with its state and payload. Ranges of range_id, the first id of those that
-are stored together, cut all jobs into parts that are read side by side.';
+'One row for each job that has not ended, with its state and payload. Jobs that are stored together share a range_id,
+the first of their ids: ranges of it cut all jobs into parts that can be read side by side.';
 
 create or replace view pgbaton.finished_jobs with (security_barrier) as
 select
@@ -66,10 +66,10 @@ left join lateral (
 ) as r on true
 where q.name = any(array(select pgbaton.granted_queues('monitor')));
 comment on view pgbaton.finished_jobs is
-'One row for each job that has ended, with its payload and result. range_id as in live_jobs. Statistics of a database
-that was nearly empty when they were gathered count too few rows in a page. Then a call for one id reads up to some
-30,000 rows of history, and one for a range up to some 900 reports a job, as long as these tables are small.
-get_job(), find_jobs() and list_jobs() read what they return.';
+'One row for each job that has ended, with its payload and result; range_id is as in live_jobs. When statistics were
+gathered in a nearly empty database, PostgreSQL takes the tables for smaller than they are. As long as they are small, a
+query for one id then reads up to some 30,000 rows of history, and one for a range up to some 900 reports a job.
+get_job(), find_jobs() and list_jobs() read only what they return.';
 
 create or replace view pgbaton.jobs with (security_barrier) as
 select
@@ -84,7 +84,7 @@ select
     f.retry_count, f.last_error, f.range_id
 from pgbaton.finished_jobs as f;
 comment on view pgbaton.jobs is
-'One row for each job, live or ended. range_id as in live_jobs. Reads as finished_jobs does.';
+'One row for each job, live or ended; range_id is as in live_jobs. Reads as finished_jobs does.';
 
 create or replace view pgbaton.long_blocked_keys with (security_barrier) as
 select

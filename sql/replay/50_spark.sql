@@ -18,12 +18,12 @@ select
 from pgbaton.inbox_row as r
 where false;
 comment on view pgbaton.enqueue_inbox is
-'Each row that is inserted here becomes a job: the way in for tools that can only write tables. Always empty.
-queue is needed; payload, priority, singleton_key, job_type, tags, run_at, dedup_id, after and on_failed are parameters
-of enqueue_job, where null is the default; a row whose dedup_id is known becomes no job. order_no orders the rows of one
-statement, else their input order counts.
-run_id, part and parts, together: the rows are partition part of parts of a run. A partition is one transaction
-and is enqueued once: when it comes again, its rows become no jobs.
+'Each row that is inserted here becomes a job: the way in for tools that can only write tables. The view is always
+empty. queue is needed. payload, priority, singleton_key, job_type, tags, run_at, dedup_id, after and on_failed are
+parameters of enqueue_job, where null is the default; a row whose dedup_id is known becomes no job. order_no orders the
+rows of one statement; without it their input order counts.
+run_id, part and parts belong together: the rows are the partition number part, of parts partitions, of a run. A
+partition is one transaction and is enqueued once: when it comes again, its rows become no jobs.
 Raises what enqueue_batch raises, PB002 (a job of after is not known), or PB013 (the run has other partitions), and then
 nothing of the statement is enqueued.';
 

@@ -2,7 +2,7 @@ create type pgbaton.queue_policy as enum (
     'standard', 'short', 'singleton', 'stately', 'exclusive', 'fifo'
 );
 comment on type pgbaton.queue_policy is
-'How a queue treats jobs that share a singleton_key.
+'What jobs of a queue that share a singleton_key may do side by side.
 standard: the key has no meaning; short: at most one of a key waits to run; singleton: at most one runs;
 stately: at most one in each state; exclusive: at most one at all; fifo: they run one at a time in enqueue
 order.';
@@ -139,7 +139,7 @@ create type pgbaton.enqueue_outcome as (
 comment on type pgbaton.enqueue_outcome is
 'What enqueue_jobs did with its ordinal-th job: enqueued, duplicate (job_id is the earlier job), replaced (it stands in
 the place of an earlier one), behind (an earlier one was claimed and has not ended: it waits as the policy of the queue
-says), or rejected by that policy (job_id is null).';
+says), or "rejected: " and why (the policy allows no further job of the key, and job_id is null).';
 
 create type pgbaton.queue_info as (
     queue text,

@@ -96,7 +96,8 @@ def claim(
     Args:
         spark (SparkSession): where the jobs are worked off.
         dsn (str): connection string or URL of a role that is in pgbaton_worker.
-        queues (str | list[str]): where from; None is all queues. Of a FIFO key one job at most.
+        queues (str | list[str]): where from; None is all queues. At most one job of a FIFO key is
+            claimed.
         n (int): jobs at most.
         worker_id (str): name of the worker; default "spark-" and a random text.
         job_types (list[str]): only these; default all.
@@ -106,8 +107,8 @@ def claim(
         partitions (int): how many tasks read the jobs side by side.
 
     Returns:
-        Claim: the jobs, and how to settle them. Use it as a context manager: what is not settled
-        at its end is given back.
+        Claim: the jobs, and how to settle them. Use it as a context manager: jobs that are not
+        settled at its end are given back.
 
     Raises:
         ValueError: n or partitions is below 1.
@@ -146,7 +147,7 @@ def claim(
 class Claim:
     """Jobs that this application holds until they are settled, or their lease ends.
 
-    A thread on the driver extends the lease of all that is not settled yet.
+    A thread on the driver extends the lease of jobs that are not settled yet.
     """
 
     jobs: DataFrame

@@ -140,10 +140,10 @@ def enqueue(
             once.
         dedup (Column | str): the dedup_id; a row whose id the queue knows becomes no job.
         after (list[int] | Column | str): for which jobs, by their ids, every row waits, or a column
-            of array<bigint>, in which null and an empty array are none. They must be there already:
-            rows of one run cannot wait for each other.
-        on_failed (str | Column): what a row does that waits for a job that does not complete:
-            "wait" (default), "cancel" or "run", or a column of these.
+            of array<bigint>, in which null and an empty array are none. These jobs must exist
+            already: rows of one run cannot wait for each other.
+        on_failed (str | Column): what becomes of a row when a job for which it waits does not
+            complete: "wait" (default), "cancel" or "run", or a column of these.
         run_id (str): name of this run; called again with the same name and data, what is enqueued
             is not enqueued again. Default a new one.
         partitions (int): how many connections at most write side by side, as far as Spark has

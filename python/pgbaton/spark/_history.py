@@ -65,18 +65,18 @@ def read_history(
 ) -> DataFrame:
     """The jobs that have ended, as in the view finished_jobs; payload and result are JSON text.
 
-    Every action on the DataFrame reads anew, in ranges of ids that were measured by this call.
-    They hold about as many jobs each. What is to be left out by the database is said here: filters
-    on the DataFrame are answered by Spark.
+    Every action on the DataFrame reads anew, in ranges of ids with about equally many jobs, which
+    this call has measured. Pass here what the database shall leave out: Spark applies the filters
+    of the DataFrame itself.
 
     Args:
         spark (SparkSession): where to.
         dsn (str): connection string or URL of a role that is in pgbaton_monitor.
         queue (str): which queue; default all.
-        partitions (int): into how many ranges, each with a connection of its own while it is read.
+        partitions (int): into how many ranges; each takes a connection while it is read.
         snapshot (Snapshot): the moment to read at, of `snapshot(dsn)`; default when it is read.
-        columns (list[str]): only these, in this order; default all. What is left out is not
-            fetched, payloads above all.
+        columns (list[str]): only these, in this order; default all. Columns that are left out are
+            not fetched.
         state (str): only jobs that ended in this state.
         job_type (str): only jobs of this type.
         since (datetime): only jobs that ended then or later; in UTC if it has no time zone.

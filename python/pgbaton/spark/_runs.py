@@ -97,8 +97,8 @@ def wait(
 ) -> DataFrame:
     """Waits until all jobs of a run have ended, and returns what became of them.
 
-    A job that failed for good has ended, until an operator retries it. What is not enqueued yet is
-    not waited for: wait for `enqueue` first. The driver looks every two seconds at the most.
+    A job that failed for good has ended, until an operator retries it. Rows that are not enqueued
+    yet are not waited for: let `enqueue` end first. The driver looks every two seconds at the most.
 
     Args:
         spark (SparkSession): where to.
