@@ -12,7 +12,8 @@ begin
     into v_lanes.lane_ids, v_lanes.priorities, v_lanes.are_plain, v_lanes.watermarks
     from (
         select
-            l.id as lane_id, l.priority, coalesce(l.queue_id = any (plain_ids), false) as is_plain,
+            l.id as lane_id, l.priority,
+            coalesce(plain_ids[width_bucket(l.queue_id, plain_ids)] = l.queue_id, false) as is_plain,
             case
                 when l.has_watermark then coalesce((
                     select w.value from pgbaton.watermark as w
@@ -43,4 +44,4 @@ end;
 $$;
 comment on function pgbaton._lane_starts(integer[], integer[], text[], text[], bigint) is
 'Lanes of the queues that match, without heads: nobody has looked yet what is there. plain_ids: which of the queues are
-standard ones. unsettled_from: as _unsettled_from has it.';
+standard ones, in order. unsettled_from: as _unsettled_from has it.';

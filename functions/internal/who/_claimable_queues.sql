@@ -15,7 +15,7 @@ begin
     if queues is null then
         v_allowed := pgbaton._allowed_queues('work');
         select
-            array_agg(q.id), array_agg(q.id) filter (where q.policy = 'standard'),
+            array_agg(q.id), array_agg(q.id order by q.id) filter (where q.policy = 'standard'),
             array_agg(q.id) filter (where q.is_limited), case when min(q.lease) = max(q.lease) then min(q.lease) end
         into ids, plain_ids, limited_ids, lease
         from pgbaton.queue as q
@@ -31,7 +31,7 @@ begin
     end if;
     select
         array_agg(q.id) filter (where not q.is_paused),
-        array_agg(q.id) filter (where not q.is_paused and q.policy = 'standard'),
+        array_agg(q.id order by q.id) filter (where not q.is_paused and q.policy = 'standard'),
         array_agg(q.id) filter (where not q.is_paused and q.is_limited),
         case when min(q.lease) = max(q.lease) then min(q.lease) end, count(*)
     into ids, plain_ids, limited_ids, lease, v_number
@@ -52,6 +52,6 @@ end;
 $$;
 comment on function pgbaton._claimable_queues(text[]) is
 'Ids of those of the queues (null: all) that are not paused, null if there are none, and which of them are standard
-queues, which have limits, and the lease that all of them have, null when they differ. Raises PB001 for an unknown one,
-PB009, 22023 for an empty list or a null, 2202E for one of several dimensions, 40001 when one was changed since an older
-snapshot.';
+queues, in order, which have limits, and the lease that all of them have, null when they differ. Raises PB001 for an
+unknown one, PB009, 22023 for an empty list or a null, 2202E for one of several dimensions, 40001 when one was changed
+since an older snapshot.';
