@@ -356,7 +356,7 @@ FAULTS = [
     ),
     Fault(
         "an id stays with the job that was replaced",
-        "_replace_jobs",
+        "_pass_dedup_id",
         (("set job_id = excluded.job_id, created_at", "set created_at"),),
         "machine",
     ),
