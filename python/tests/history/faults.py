@@ -427,7 +427,7 @@ FAULTS = [
     Fault(
         "a permit of a rate is free too early",
         "_hold_permits",
-        (("then at + (", "then at + 0.9 * ("),),
+        (("then pgbaton._after(at, (", "then pgbaton._after(at, 0.9 * ("),),
         "a_rate_counts_starts",
     ),
     Fault(
