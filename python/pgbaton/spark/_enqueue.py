@@ -503,7 +503,7 @@ def _may_be_no_json(is_text: bool) -> Column:
     payload = F.col("payload")
     if not is_text:
         return F.contains(payload, F.lit("\\u0000"))  # Spark wrote the rest
-    # One expression for all takes three times as long: most texts need one of them, a simple one.
+    # One expression for all takes five times as long: most texts need one of them, a simple one.
     odd = F.contains(payload, F.lit("\\u")) & F.regexp_like(payload, F.lit(ODD_ESCAPES))
     odd |= F.regexp_like(payload, F.lit(LARGE_EXPONENT))
     may_be_long = F.octet_length(payload) >= MANY_DIGITS

@@ -123,6 +123,7 @@ def test_an_id_is_shown_as_it_is_typed(page: Page, client: Client, queue: str) -
     first, second = client.enqueue_batch(queue, [1, 2])
     before = page.url
     field = page.get_by_label("Job id")
+    expect(field).to_be_visible()  # once the page knows what the caller may
     field.press_sequentially(str(first))
     title = page.locator("#job-title")
     expect(title).to_have_text(f"Job {first}")
