@@ -53,12 +53,24 @@ class RolePool:
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
         async with self._pool.connection() as connection:
-            if self._role is None:
-                yield connection
-                return
-            async with connection.transaction():
-                await connection.execute(set_role(self._role))
-                yield connection
+            try:
+                async with self._as_role(connection):
+                    yield connection
+            except psycopg.OperationalError:
+                if (
+                    connection.closed
+                ):  # others may be lost as well: no other request should meet them
+                    await self._pool.check()
+                raise
+
+    @asynccontextmanager
+    async def _as_role(self, connection: psycopg.AsyncConnection[Any]) -> AsyncIterator[None]:
+        if self._role is None:
+            yield
+            return
+        async with connection.transaction():
+            await connection.execute(set_role(self._role))
+            yield
 
 
 class TextClient(AsyncClient):
