@@ -20,8 +20,24 @@ PATIENCE = 5.0
 """Seconds that a request waits for a connection."""
 
 
-def pool_of(settings: Settings) -> AsyncConnectionPool[psycopg.AsyncConnection[Any]]:
-    return AsyncConnectionPool(
+class Pool(AsyncConnectionPool[psycopg.AsyncConnection[Any]]):
+    """When a connection is lost, it looks at the idle ones, so that no other request meets that."""
+
+    @asynccontextmanager
+    async def connection(
+        self, timeout: float | None = None
+    ) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
+        async with super().connection(timeout) as connection:
+            try:
+                yield connection
+            except psycopg.OperationalError:
+                if connection.closed:
+                    await self.check()
+                raise
+
+
+def pool_of(settings: Settings) -> Pool:
+    return Pool(
         watchful(settings.dsn),
         min_size=1,
         max_size=settings.connections,
@@ -44,33 +60,19 @@ def set_role(role: str) -> sql.Composed:
 class RolePool:
     """Lends connections for a transaction in which a role is set."""
 
-    def __init__(
-        self, pool: AsyncConnectionPool[psycopg.AsyncConnection[Any]], role: str | None
-    ) -> None:
+    def __init__(self, pool: Pool, role: str | None) -> None:
         self._pool = pool
         self._role = role
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
         async with self._pool.connection() as connection:
-            try:
-                async with self._as_role(connection):
-                    yield connection
-            except psycopg.OperationalError:
-                if (
-                    connection.closed
-                ):  # others may be lost as well: no other request should meet them
-                    await self._pool.check()
-                raise
-
-    @asynccontextmanager
-    async def _as_role(self, connection: psycopg.AsyncConnection[Any]) -> AsyncIterator[None]:
-        if self._role is None:
-            yield
-            return
-        async with connection.transaction():
-            await connection.execute(set_role(self._role))
-            yield
+            if self._role is None:
+                yield connection
+                return
+            async with connection.transaction():
+                await connection.execute(set_role(self._role))
+                yield connection
 
 
 class TextClient(AsyncClient):
