@@ -472,7 +472,10 @@ def runs_first_at(history: History, job: int) -> float:
 
 
 def parents_first(history: History) -> list[str]:
-    """No job is claimed before those were ever run for which it waits, or while one is held."""
+    """No job is claimed before those were ever run for which it waits, or while one is held.
+
+    One that an operator retried had failed for good before, and its children may run from then on.
+    """
     ids = {j.uid: j.id for j in history.jobs}
     failed = {j.id for j in history.jobs if j.state == "failed"}
     broken = []
@@ -488,9 +491,17 @@ def parents_first(history: History) -> list[str]:
                 broken.append(f"job {claim.job} was claimed before job {parent} was ever run")
             for run in runs:
                 first, last = hold_of(history, run)
-                if first <= claim.begin and claim.end <= last:
+                is_held = first <= claim.begin and claim.end <= last
+                if is_held and not is_of_a_retry(history, run):
                     broken.append(f"job {claim.job} was claimed while job {parent} was held")
     return broken
+
+
+def is_of_a_retry(history: History, run: Claim) -> bool:
+    """Whether an operator may have retried the job before it was claimed so."""
+    return any(
+        c.name == "retry_job" and c.begin < run.end for c in history.calls_of_job.get(run.job, [])
+    )
 
 
 # Nothing lost, nothing twice ----------------------------------------------------------------------

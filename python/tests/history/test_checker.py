@@ -290,13 +290,19 @@ def test_parents_first(story: Story) -> None:
     assert story.broken() == {"parents_first"}
 
 
-def test_a_parent_that_is_held(story: Story) -> None:
+@pytest.mark.parametrize("is_retried", [True, False])
+def test_a_parent_that_is_retried(story: Story, is_retried: bool) -> None:
+    """It had failed for good, and let its child go; without the retry it was held all the time."""
     story.enqueue(1, queue="standard")
     in_a_flow(story, 2, 1)
     token = story.claim(1, queue="standard")
+    if is_retried:
+        story.call("fail_job", args={"job": 1, "token": token}, result="failed")
+        story.call("retry_job", "operator", args={"job": 1}, result=[[""]])
+        token = story.claim(1, queue="standard")
     story.complete(2, story.claim(2, queue="standard"))
     story.complete(1, token)
-    assert story.broken() == {"parents_first"}
+    assert story.broken() == (set() if is_retried else {"parents_first"})
 
 
 def test_parents_that_have_ended_one_way_or_another(story: Story) -> None:
