@@ -139,7 +139,7 @@ def several_at_once(gateway: Served, conn: psycopg.Connection[Any], path: str) -
 def test_w04_over_http_the_connection_is_lost(
     gateway: Served, gateway_dsn: str, client: Client, path: str
 ) -> None:
-    """The request ends with 503, and may be sent again, though all connections were lost."""
+    """The request ends with 503, and may be sent again, though idle connections were lost too."""
     with psycopg.connect(gateway_dsn, autocommit=True) as conn:
         connections = several_at_once(gateway, conn, path)
         asking = Asking(gateway, gateway_dsn, path).seen()

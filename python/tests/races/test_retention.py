@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import LiteralString
 
 import pytest
 from load import wait_until
@@ -33,15 +34,16 @@ def maintain(session: Session) -> dict[str, int]:
     return session.one("select pgbaton.run_maintenance()")
 
 
+DROP: LiteralString = "select pgbaton._drop_day(pgbaton._day(pgbaton._now()) - %s, pgbaton._now())"
+
+
 def drop(session: Session, days: int) -> Waiting:
     """As _drop_days, but it waits for its locks as long as it takes."""
-    return session.start(
-        "select pgbaton._drop_day(pgbaton._day(pgbaton._now()) - %s, pgbaton._now())", days
-    )
+    return session.start(DROP, days)
 
 
-def is_dropped(db: Session, going: Waiting, days: int) -> bool:
-    """Then or at one of the next tries.
+def until_dropped(db: Session, going: Waiting, days: int) -> None:
+    """By that call, or by one of the next.
 
     Whoever waits for the table may have it before the commit has given up the day, and an
     autovacuum may use the day.
@@ -49,13 +51,10 @@ def is_dropped(db: Session, going: Waiting, days: int) -> bool:
 
     def again() -> bool:
         db.stop_autovacuum()
-        return db.one(
-            "select pgbaton._drop_day(pgbaton._day(pgbaton._now()) - %s, pgbaton._now())", days
-        )
+        return db.one(DROP, days)
 
     if not going.one():
         wait_until(again, "the day goes")
-    return True
 
 
 def exists(db: Session, table: str) -> bool:
@@ -116,7 +115,7 @@ def test_a_job_that_is_committed_while_its_day_goes_is_not_lost(
     clock.advance("2 minutes")
     going = drop(open_session(), 1).until_blocked(producer)
     producer.commit()
-    assert is_dropped(db, going, 1)
+    until_dropped(db, going, 1)
     sound()
     assert list(db.claim("q")) == [job]
 
@@ -136,7 +135,7 @@ def test_whoever_has_the_table_and_not_yet_the_day_is_not_waited_for_in_vain(
     reader.never_waits()
     reader.rows("select count(*) from pgbaton.job")
     reader.commit()
-    assert is_dropped(db, going, 3)
+    until_dropped(db, going, 3)
     assert not exists(db, f"job_{name}")
     sound()
 
@@ -155,7 +154,7 @@ def test_jobs_that_end_while_their_day_goes_keep_their_history(
     assert worker.complete(late) == ["ok"] * 5
     going = drop(open_session(), 3).until_blocked(worker)
     worker.commit()
-    assert is_dropped(db, going, 3)
+    until_dropped(db, going, 3)
     sound()
     assert db.rows("select id, state::text from pgbaton.finished_jobs order by id") == [
         (job, "completed") for job in jobs[95:]
