@@ -167,7 +167,9 @@ class Worker:
         self._hooks = Hooks()
         self._engines: list[Engine] = []
         self._is_stopping = False
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None  # of the last run
+        self._early_stops: list[bool] = []  # before the first
+        self._switch = threading.RLock()  # from a signal's handler too
 
     def handler(
         self,
@@ -381,13 +383,20 @@ class Worker:
         if self._engines:
             raise ValueError(f"worker {self.worker_id} runs already")
         settings = self._settings(dsn or self._dsn or "", burst)
-        self._loop, self._is_stopping = asyncio.get_running_loop(), False
-        self._engines = self._make_engines(settings)
+        self._start(self._make_engines(settings))
         try:
             async with answering(health, self._is_ready):
                 return await self._run_engines(settings)
         finally:
-            self._engines = []
+            with self._switch:
+                self._engines = []
+
+    def _start(self, engines: list[Engine]) -> None:
+        with self._switch:
+            self._loop, self._engines, self._is_stopping = asyncio.get_running_loop(), engines, False
+            early_stops, self._early_stops = self._early_stops, []
+        for now in early_stops:
+            self._stop_engines(now)
 
     async def _run_engines(self, settings: Settings) -> Counts:
         """Once; a burst with several until none finds anything, since they enqueue for others."""
@@ -421,14 +430,17 @@ class Worker:
         """Ends a running worker, from any thread: it claims no more and lets handlers end.
 
         What was not started goes back, and what still runs after the shutdown_timeout too,
-        without costing an attempt.
+        without costing an attempt. Before its first run it makes that run end at once, for a
+        thread that has not come to it yet. After a run it does nothing.
 
         Args:
             now (bool): without waiting for handlers; default false.
         """
-        loop = self._loop
-        if self._engines and loop is not None:
-            loop.call_soon_threadsafe(self._stop_engines, now)
+        with self._switch:  # its loop is not closed meanwhile
+            if self._loop is None:
+                self._early_stops.append(now)
+            elif self._engines:
+                self._loop.call_soon_threadsafe(self._stop_engines, now)
 
     def _stop_engines(self, now: bool) -> None:
         self._is_stopping = True
@@ -440,6 +452,7 @@ class Worker:
         if self._pid == os.getpid():
             return
         self._pid, self._engines, self._loop = os.getpid(), [], None
+        self._switch = threading.RLock()
         if not self._is_named:
             self.worker_id = default_worker_id()
 

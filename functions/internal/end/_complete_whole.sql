@@ -6,6 +6,7 @@ declare
     v_first constant bigint := job_ids[1];
     v_last constant bigint := job_ids[cardinality(job_ids)];
     v_is_run constant boolean := case
+        when v_first < 1 or v_last < v_first then false
         when v_last - v_first + 1 = cardinality(job_ids) then job_ids = array(select generate_series(v_first, v_last))
         else false
     end;

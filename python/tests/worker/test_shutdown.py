@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -16,9 +17,10 @@ from typing import Any
 import process_handlers
 import psycopg
 import pytest
-from workers import PATIENCE, running, wait_for_state, wait_until
+from workers import PATIENCE, Running, running, wait_for_state, wait_until
 
 from pgbaton import Client, RunningJob, Worker
+from pgbaton.worker import Counts
 
 PROGRAM = Path(__file__).with_name("program.py")
 
@@ -366,15 +368,40 @@ def test_a_call_that_takes_too_long_is_made_again(
         wait_for_state(client, client.enqueue_job("mail"), "completed")
 
 
-def test_stop_before_and_after_a_run_does_nothing(dsn: str, client: Client) -> None:
+def test_a_stop_before_the_first_run_ends_that_and_one_after_a_run_does_nothing(
+    dsn: str, client: Client
+) -> None:
     worker = Worker(dsn)
     worker.handler("mail")(lambda job: None)
+    waiting = client.enqueue_job("mail")
     worker.stop()
+    assert worker.run() == Counts()
+    assert client.get_job(waiting).state == "pending"
     for _ in range(2):  # a worker may run again
         job_id = client.enqueue_job("mail")
         with running(worker):
             wait_for_state(client, job_id, "completed")
         worker.stop()
+
+
+def test_a_thread_that_is_stopped_at_any_moment_of_its_start_ends(dsn: str) -> None:
+    for number in range(20):
+        worker = Worker(dsn)
+        worker.handler("mail")(lambda job: None)
+        it = Running(worker)
+        time.sleep(number / 1000)  # any moment will do
+        it.stop()
+        it.join()
+
+
+def test_a_stop_before_the_first_run_is_for_all_its_parts(dsn: str, client: Client) -> None:
+    client.create_queue("post")
+    worker = Worker(dsn, queue_capacity={"post": 1})
+    for queue in ("mail", "post"):
+        worker.handler(queue)(lambda job: None)
+    worker.stop(now=True)
+    client.enqueue_job("post")
+    assert worker.run(burst=True) == Counts()
 
 
 def test_a_worker_runs_once_at_a_time(dsn: str, client: Client) -> None:
