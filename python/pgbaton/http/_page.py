@@ -69,6 +69,7 @@ async def job(request: Request) -> Response:
             "failed_at": plain(failed_at),
             "attempts": [plain(attempt) for attempt in attempts],
             "dependencies": [for_browser(dependency) for dependency in dependencies],
+            "at": (await state_of(request).clock()).isoformat(),
         }
     )
 

@@ -308,6 +308,25 @@ def test_a_job_is_moved_in_time_and_in_line(page: Page, client: Client, queue: s
     assert [job.id for job in client.claim_job_batch("w", [queue])] == [job_id]
 
 
+def test_a_job_that_runs_now_is_not_later_whatever_the_last_picture_said(
+    page: Page, client: Client, queue: str
+) -> None:
+    job_id = client.enqueue_job(queue, delay="1 hour")
+    no = {"status": 503, "json": {"error": "not now"}}
+    page.route("**/ui/live", lambda route: route.fulfill(**no))  # no picture sets the clock right
+    page.reload()
+    show_job(page, job_id)
+    expect(page.locator("#job-detail").get_by_role("button", name="Run now")).to_be_visible()
+    page.evaluate(
+        "async (at) => (await import('/static/dom.js')).setNow(at)",
+        (datetime.now(UTC) - timedelta(minutes=1)).isoformat(),
+    )
+    press(page, "Run now")
+    expect(said(page)).to_have_text(f"Job {job_id} runs at once.")
+    buttons = page.locator("#job-detail").get_by_role("button")
+    expect(buttons).to_have_text(["Reschedule", "Priority", "Cancel", "Delete"])
+
+
 def test_behind_others_of_its_key_it_says_so(page: Page, client: Client, orders: str) -> None:
     [waiting] = client.find_jobs(
         {"queue": orders, "states": ["waiting"], "singleton_key": "slow"}

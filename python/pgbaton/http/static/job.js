@@ -1,5 +1,5 @@
 // One job: what it is, why it does not run, how its time went, its attempts, its payload.
-import { $, clock, duration, el, jobLink, now, number, scrolling, setText, svg, turns } from "./dom.js";
+import { $, clock, duration, el, jobLink, now, number, scrolling, setNow, setText, svg, turns } from "./dom.js";
 import { askJson, may } from "./gateway.js";
 import { jobButtons, pauseKeyButton } from "./acts.js";
 import { jsonView } from "./json.js";
@@ -23,7 +23,9 @@ export async function openJob(id) {
   try {
     const found = await askJson(`/ui/jobs/${encodeURIComponent(id)}`);
     const [isPaused, audit] = await Promise.all([keyIsPaused(found.job), auditOf(id, found.job)]);
-    if (isLast()) where.replaceChildren(...detail({ ...found, isPaused, audit }));
+    if (!isLast()) return;
+    setNow(found.at); // a picture may be older: a job that was let run just now would still be later
+    where.replaceChildren(...detail({ ...found, isPaused, audit }));
   } catch (error) {
     if (isLast()) where.replaceChildren(el("p", { class: "bad" }, error.message));
   }
