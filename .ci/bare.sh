@@ -10,8 +10,13 @@ echo "bare Debian 12 in $bare"
 mountpoint -q "$bare/proc" || mount -t proc proc "$bare/proc"
 trap 'chroot "$bare" pg_ctlcluster 15 main stop >/dev/null 2>&1 || true; umount "$bare/proc"' EXIT
 
-# What this machine needs for a network may be set in PIP_*, and in these files.
+# What this machine needs for a network may be set in PIP_*, and in these files. The certificates come last, because
+# the package ca-certificates writes its own.
 cp /etc/resolv.conf "$bare/etc/resolv.conf"
+DEBIAN_FRONTEND=noninteractive chroot "$bare" sh -ec '
+    apt-get update -q
+    apt-get install -qy --no-install-recommends python3-venv unzip make postgresql-15 postgresql-server-dev-15
+' >"$bare/root/apt.log" 2>&1 || { cat "$bare/root/apt.log"; exit 1; }
 cp -r /etc/ssl/certs/. "$bare/etc/ssl/certs/" 2>/dev/null || true
 rm -rf "$bare/root/dist"
 cp -r dist "$bare/root/dist"
@@ -19,11 +24,9 @@ cp -r dist "$bare/root/dist"
 # Each line is one that a user would type.
 cat >"$bare/root/trial.sh" <<'EOF'
 set -euo pipefail
-export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 HOME=/root PGUSER=postgres
+export LC_ALL=C.UTF-8 HOME=/root PGUSER=postgres
 cd /root
 step() { echo; echo "== $*"; }
-apt-get update -q >/dev/null
-apt-get install -qy --no-install-recommends python3-venv unzip make postgresql-15 postgresql-server-dev-15 >/dev/null 2>&1
 sed -i 's/^local.*/local all all trust/; s/scram-sha-256/trust/' /etc/postgresql/15/main/pg_hba.conf
 pg_ctlcluster 15 main start
 
