@@ -170,8 +170,9 @@ def test_the_embedded_database_follows_the_checkout() -> None:
     psql = [sys.executable, "-m", "pgbaton.cli", "db", "psql", "--", "-Atc", "select 6 * 7"]
     assert subprocess.run(psql, capture_output=True, text=True, check=True).stdout == "42\n"
     assert run("db", "start").stdout == first.stdout == run("db", "dsn").stdout
-    restamp(dsn, installer.version())
-    assert "dropped pgbaton with all its jobs" in run("db", "start").stderr  # it has none
+    for version in (installer.version(), "0.1.0.dev0", "0.0.9.dev1"):
+        restamp(dsn, version)
+        assert "dropped pgbaton with all its jobs" in run("db", "start").stderr  # it has none
     with psycopg.connect(dsn, autocommit=True) as conn:
         conn.execute("select pgbaton.create_queue('mail')")
         conn.execute("select pgbaton.enqueue_batch('mail', '{1,2}')")
@@ -182,15 +183,18 @@ def test_the_embedded_database_follows_the_checkout() -> None:
             assert refused.stdout == ""
             assert conn.execute("select count(*) from pgbaton.job").fetchone() == (2,)
         refused = run("db", "start")
-        assert (
-            "an earlier development build is installed, with 1 queue and 2 jobs" in refused.stderr
-        )
+        assert "another build is installed, with 1 queue and 2 jobs" in refused.stderr
         assert "pgbaton db start --replace" in refused.stderr
         opened = subprocess.run(psql, capture_output=True, text=True, check=True)
         assert opened.stdout == "42\n"
-        assert "an earlier development build is installed" in opened.stderr
+        assert "another build is installed" in opened.stderr
         conn.execute("alter table pgbaton.queue rename to another")
         assert "what only it can read" in run("db", "start").stderr
+    restamp(dsn, "9.9.9")
+    assert "newer than this" in run("db", "start", "--replace", "--yes").stderr
+    opened = subprocess.run(psql, capture_output=True, text=True, check=True)
+    assert (opened.stdout, "newer than this" in opened.stderr) == ("42\n", True)
+    restamp(dsn, "0.1.0.dev0")
     replaced = run("db", "start", "--replace", "--yes")
     assert "dropped pgbaton with all its jobs" in replaced.stderr
     assert replaced.stdout == first.stdout

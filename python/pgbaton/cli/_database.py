@@ -46,16 +46,16 @@ def create_database(maintenance_dsn: str) -> None:
                 conn.execute(sql.SQL("create database {}").format(sql.Identifier(DATABASE)))
 
 
-def is_outdated_development_build(conn: psycopg.Connection[Any]) -> bool:
-    """Before a release there is no upgrade from one to the other."""
+def is_another_build(conn: psycopg.Connection[Any]) -> bool:
+    """Whether it is one that no upgrade begins with: of development, or of this same version."""
     found = installer.installed(conn)
     if found is None or found.is_extension or found.build == installer.build():
         return False
-    return ".dev" in found.version and ".dev" in installer.version()
+    return ".dev" in found.version or found.version == installer.version()
 
 
 def contents(conn: psycopg.Connection[Any]) -> str | None:
-    """What a development build holds that would be lost with it; None if nothing."""
+    """What another build holds that would be lost with it; None if nothing."""
     counts = []
     for table, word in TABLES:
         count = sql.SQL("select count(*) from pgbaton.{}").format(sql.Identifier(table))
@@ -70,33 +70,33 @@ def contents(conn: psycopg.Connection[Any]) -> str | None:
 
 
 def install_build(dsn: str, replace: bool) -> None:
-    """Installs this build; over an earlier development build only what is empty, or if told to."""
+    """Installs this build; over another one only if that is empty, or if told to."""
     if own_dsn():
         note_outcome(installer.install(dsn))
         return
     with psycopg.connect(dsn, autocommit=True) as conn:
-        is_outdated = is_outdated_development_build(conn)
-        held = contents(conn) if is_outdated else None
+        is_another = is_another_build(conn)
+        held = contents(conn) if is_another else None
     if held and not replace:
         fail(
-            f"an earlier development build is installed, with {held}; there is no upgrade to this "
-            "one",
+            f"another build is installed, with {held}; there is no upgrade to this one",
             "pgbaton db start --replace drops it with all of that and installs this build; "
             "pgbaton db psql opens it as it is.",
         )
-    note_outcome(installer.install(dsn, replace=is_outdated))
+    note_outcome(installer.install(dsn, replace=is_another))
 
 
 def start(
     replace: Annotated[
         bool,
-        typer.Option("--replace", help="Drop an earlier development build with its jobs first."),
+        typer.Option("--replace", help="Drop another build with its jobs first."),
     ] = False,
     yes: Yes = False,
 ) -> None:
     """Start it if needed, install this build, print the DSN.
 
-    An earlier development build that holds queues or jobs stays, unless --replace is given.
+    Another build stays if it holds queues or jobs, unless --replace is given. An earlier release
+    stays too, and `pgbaton upgrade` keeps its jobs.
     """
     if replace and own_dsn():
         fail(
@@ -104,7 +104,7 @@ def start(
             "pgbaton install --replace does.",
         )
     if replace:
-        confirm("Drop an earlier development build with all its jobs?", yes)
+        confirm("Drop another build with all its jobs?", yes)
     dsn = start_server()
     install_build(dsn, replace)
     print(dsn)
@@ -129,14 +129,17 @@ def dsn(
 def psql(
     arguments: Annotated[list[str] | None, typer.Argument(help="Passed on, after --.")] = None,
 ) -> None:
-    """Start it if needed and open psql; an earlier development build stays as it is."""
+    """Start it if needed and open psql; another build or release stays as it is."""
     address = start_server()
     with psycopg.connect(address, autocommit=True) as conn:
-        is_outdated = not own_dsn() and is_outdated_development_build(conn)
-    if is_outdated:
-        say("an earlier development build is installed: pgbaton db start says what to do")
+        is_another = not own_dsn() and is_another_build(conn)
+    if is_another:
+        say("another build is installed: pgbaton db start says what to do")
     else:
-        install_build(address, replace=False)
+        try:
+            install_build(address, replace=False)
+        except installer.InstallError as error:  # another release, which is no reason not to look
+            say(str(error))
     bundled = None if own_dsn() else str(Server().bindir / "psql")
     program = bundled if bundled and os.access(bundled, os.X_OK) else shutil.which("psql")
     if program is None:
