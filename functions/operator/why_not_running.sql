@@ -25,10 +25,11 @@ begin
             job_id, v_job.worker_id, v_job.lease_until
         )
         when v_job.state = 'failed' and v_job.finished_at is null then format(
-            'Job %s failed after %s attempts: %s. Call pgbaton.retry_job(%L, %s) to run it again '
+            'Job %s failed after %s: %s. Call pgbaton.retry_job(%L, %s) to run it again '
             'or pgbaton.skip_job(%L, %s) to give it up%s.',
-            job_id, v_job.attempt, coalesce(v_job.error_message, 'no error message'), v_job.queue, job_id, v_job.queue,
-            job_id, case when v_job.holds_key then format('; key "%s" waits for it', v_job.singleton_key) else '' end
+            job_id, case v_job.attempt when 1 then '1 attempt' else v_job.attempt || ' attempts' end,
+            coalesce(v_job.error_message, 'no error message'), v_job.queue, job_id, v_job.queue, job_id,
+            case when v_job.holds_key then format('; key "%s" waits for it', v_job.singleton_key) else '' end
         )
         when v_job.finished_at is not null then format(
             'Job %s has ended: %s%s at %s.',

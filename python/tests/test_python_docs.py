@@ -35,7 +35,7 @@ def test_the_examples_run(dsn: str, capsys: pytest.CaptureFixture[str]) -> None:
         exec(last, names)  # noqa: S102
         said = capsys.readouterr().out
         assert "order 17 ValueError('no funds') 1 jobs wait" in said
-        assert "failed after 1 attempts" in said
+        assert "failed after 1 attempt:" in said
         assert client.get_job(blocked.job_id).state is JobState.RETRY
 
         done: list[str] = []
