@@ -393,7 +393,8 @@ class Worker:
 
     def _start(self, engines: list[Engine]) -> None:
         with self._switch:
-            self._loop, self._engines, self._is_stopping = asyncio.get_running_loop(), engines, False
+            self._loop, self._is_stopping = asyncio.get_running_loop(), False
+            self._engines = engines
             early_stops, self._early_stops = self._early_stops, []
         for now in early_stops:
             self._stop_engines(now)
