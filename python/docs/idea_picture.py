@@ -44,10 +44,8 @@ def line(y: int, key: str, jobs: list[str], state: str, note: str) -> str:
 
 def drawing() -> str:
     parts = [line(48 + 48 * number, *row) for number, row in enumerate(LINES)]
-    head = text(
-        24, 28, "Each key has one baton (●), held by its first job. Keys do not wait for others.",
-        anchor="start",
-    )  # fmt: skip
+    words = "The first job of a key holds its baton, the yellow dot. Keys do not wait for others."
+    head = text(24, 28, words, anchor="start")
     return picture("Keys, batons and a job that failed", 740, 252, [head, *parts])
 
 
