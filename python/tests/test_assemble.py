@@ -147,7 +147,12 @@ def test_it_runs_as_a_script_without_our_packages(tmp_path: Path) -> None:
     subprocess.run(command, check=True)
     version = _assemble.version(_assemble.source_root())
     built = {file.name for file in tmp_path.iterdir()}
-    assert built == {"install.sql", "pgbaton.control", f"pgbaton--{version}.sql"}
+    upgrades = {
+        name
+        for earlier in _assemble.earlier_releases(_assemble.source_root())
+        for name in (f"upgrade-from-{earlier}.sql", f"pgbaton--{earlier}--{version}.sql")
+    }
+    assert built == {"install.sql", "pgbaton.control", f"pgbaton--{version}.sql"} | upgrades
     assert "\\quit" in (tmp_path / f"pgbaton--{version}.sql").read_text().splitlines()[0]
 
 

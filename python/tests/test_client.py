@@ -25,6 +25,7 @@ from psycopg.types.string import StrDumper
 from psycopg_pool import ConnectionPool
 
 from pgbaton import Client, EnqueueOutcome, IncompatibleServer, NotPermitted, UnknownQueue
+from pgbaton import install as installer
 
 Connection = psycopg.Connection[Any]
 
@@ -318,7 +319,13 @@ def test_another_series_is_refused_in_one_sentence(own_dsn: str) -> None:
                 client.list_queues()
 
 
-@pytest.mark.parametrize("theirs", ["0.1.99", "0.2.0", "0.2.0.dev0"])
+def series(difference: int) -> str:
+    """The minor version of this package, or one before or after it."""
+    major, minor, *_ = installer.version().split(".")
+    return f"{major}.{int(minor) + difference}"
+
+
+@pytest.mark.parametrize("theirs", [f"{series(0)}.99", f"{series(1)}.0", f"{series(1)}.0.dev0"])
 def test_a_later_patch_or_the_next_series_is_fine(own_dsn: str, theirs: str) -> None:
     execute(
         own_dsn,
@@ -327,6 +334,19 @@ def test_a_later_patch_or_the_next_series_is_fine(own_dsn: str, theirs: str) -> 
     )
     with Client(own_dsn) as client:
         assert client.list_queues() == []
+
+
+@pytest.mark.parametrize("difference", [-1, 2])
+def test_the_series_before_and_the_one_after_the_next_are_refused(
+    own_dsn: str, difference: int
+) -> None:
+    execute(
+        own_dsn,
+        "create or replace function pgbaton.version() returns text language sql"
+        f" as $$ select '{series(difference)}.0' $$",
+    )
+    with Client(own_dsn) as client, pytest.raises(IncompatibleServer):
+        client.list_queues()
 
 
 def test_a_database_without_pgbaton_is_named_as_such(empty_dsn: str) -> None:
